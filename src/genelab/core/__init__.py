@@ -1,0 +1,1 @@
+"""What every layer stands on: configs, registry, random streams, quaternions, errors."""

@@ -1,0 +1,105 @@
+"""Configs are trees of dataclasses; this module turns them into JSON and back.
+
+Rules that make the round trip exact: sequences are tuples, functions are module-level (stored as ``"module:name"``), and
+a node whose class is a subclass of the declared one carries its class under the key ``"class"``.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, Union
+
+from genelab.core.errors import UserError
+from genelab.core.registry import load
+
+CLASS_KEY = "class"
+
+
+@functools.cache
+def field_types(cls: type) -> dict[str, Any]:
+    """Field name to declared type, with annotations resolved."""
+    hints = typing.get_type_hints(cls)
+    return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
+
+
+def members(declared: Any) -> tuple[Any, ...]:
+    """The alternatives of a union type; a plain type is its own only alternative."""
+    if typing.get_origin(declared) in (Union, types.UnionType):
+        return typing.get_args(declared)
+    return (declared,)
+
+
+def reference(obj: Any) -> str:
+    """``"module:name"`` of a function or class."""
+    name = obj.__qualname__
+    if "<" in name:
+        raise UserError(f"{obj.__module__}:{name} cannot be stored in a config: use a function at module level")
+    return f"{obj.__module__}:{name}"
+
+
+def to_dict(value: Any, declared: Any = None) -> Any:
+    """`value` as plain JSON data. `declared` is the type a reader expects here, if it is known."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        declared_types = field_types(type(value))
+        data = {name: to_dict(getattr(value, name), declared_types[name]) for name in declared_types}
+        return data if type(value) in members(declared) else {CLASS_KEY: reference(type(value)), **data}
+    if isinstance(value, dict):
+        value_type = _dict_value_type(declared)
+        return {key: to_dict(item, value_type) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_dict(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if callable(value):
+        return reference(value)
+    raise UserError(f"a config cannot hold a {type(value).__name__}: {value!r}")
+
+
+def from_dict(declared: Any, data: Any) -> Any:
+    """The config that `to_dict` turned into `data`."""
+    if isinstance(data, dict):
+        cls = load(data[CLASS_KEY]) if CLASS_KEY in data else _dataclass_of(declared)
+        if cls is None:
+            value_type = _dict_value_type(declared)
+            return {key: from_dict(value_type, item) for key, item in data.items()}
+        if not dataclasses.is_dataclass(cls):
+            raise UserError(f"'{data[CLASS_KEY]}' is not a config class")
+        declared_types = field_types(cls)
+        unknown = set(data) - set(declared_types) - {CLASS_KEY}
+        if unknown:
+            raise UserError(f"{cls.__name__} has no field '{sorted(unknown)[0]}': the config is from another version")
+        return cls(**{name: from_dict(declared_types[name], item) for name, item in data.items() if name != CLASS_KEY})
+    if isinstance(data, list):
+        return tuple(from_dict(Any, item) for item in data)
+    if isinstance(data, str) and any(_is_callable_type(member) for member in members(declared)):
+        return load(data)
+    if isinstance(data, int) and not isinstance(data, bool) and float in members(declared):
+        return float(data) if int not in members(declared) else data
+    return data
+
+
+def digest(value: Any) -> str:
+    """A short hash of a config, equal for equal configs."""
+    return hashlib.sha256(json.dumps(to_dict(value), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _dataclass_of(declared: Any) -> type | None:
+    for member in members(declared):
+        if isinstance(member, type) and dataclasses.is_dataclass(member):
+            return member
+    return None
+
+
+def _dict_value_type(declared: Any) -> Any:
+    for member in members(declared):
+        if typing.get_origin(member) is dict:
+            return typing.get_args(member)[1]
+    return Any
+
+
+def _is_callable_type(declared: Any) -> bool:
+    return declared is Callable or typing.get_origin(declared) is Callable

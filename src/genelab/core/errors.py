@@ -1,0 +1,29 @@
+"""Errors that are the user's to fix: one line, the nearest valid name, exit code 2."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """A mistake in what the user asked for. The command line prints it as one line and exits with 2."""
+
+
+class RunStopped(Exception):
+    """A run that could not go on through no mistake in the request (disk full, diverged policy). Exit code 1."""
+
+
+def hint(name: str, valid: Iterable[str]) -> str:
+    """``" (did you mean 'x'?)"`` for the valid name closest to `name`, or the empty string."""
+    names = list(valid)
+    folded = {n.lower(): n for n in names}
+    close = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.4)
+    return f" (did you mean '{folded[close[0]]}'?)" if close else ""
+
+
+def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
+    """The error for a name that does not exist, with the nearest one that does, or all of them when they are few."""
+    names = sorted(valid)
+    tail = hint(name, names)
+    if not tail and names:
+        tail = f" (there is {', '.join(names)})" if len(names) <= 8 else ""
+    return UserError(f"unknown {kind} '{name}'{tail}")

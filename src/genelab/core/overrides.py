@@ -1,0 +1,264 @@
+"""Dotted overrides of config trees: ``env.rewards.alive.weight = 2``.
+
+A path walks dataclass fields and dict keys; hyphens and underscores are the same. A value is coerced to the declared type
+of its field. A path that does not exist, a value of the wrong type, or a path this run would never read is an error that
+names the nearest valid path.
+
+A config class says which of its fields are not read under its present settings with a method
+``unused_fields() -> dict[str, str]``, from field name to the reason.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from genelab.core.config import field_types, members
+from genelab.core.errors import UserError, hint
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One value that can be overridden."""
+
+    path: str
+    type: Any
+    value: Any
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an override did."""
+
+    path: str
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: {show(self.old)} -> {show(self.new)}"
+
+
+def leaves(tree: Any, path: str = "", declared: Any = Any) -> Iterator[Leaf]:
+    """Every overridable value below `tree`, depth first. Functions are structure, not values."""
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        for name in field_types(type(tree)):
+            yield from leaves(getattr(tree, name), _join(path, name), _child_type(tree, name))
+    elif isinstance(tree, dict):
+        for key in tree:
+            yield from leaves(tree[key], _join(path, key), _child_type(tree, key, declared))
+    elif not callable(tree):
+        yield Leaf(path, declared, tree)
+
+
+def apply(roots: dict[str, Any], overrides: Iterable[tuple[str, Any]]) -> list[Change]:
+    """Set each dotted path of `overrides` in `roots` (e.g. ``{"env": …, "agent": …}``), in order.
+
+    Values are strings as typed by a user, or ready values. Returns the changes, equal values included.
+    """
+    changes = []
+    for path, value in overrides:
+        changes.append(_set(roots, path, value))
+    return changes
+
+
+def check_read(roots: dict[str, Any], changes: Iterable[Change], unused: dict[str, str] | None = None) -> None:
+    """Raise if one of `changes` has no effect on this run.
+
+    `unused` adds paths (to a leaf or to a whole branch) that the command itself does not read, with the reason.
+    """
+    for change in changes:
+        if change.old == change.new:
+            continue
+        for path, reason in {**_unused_below(roots), **(unused or {})}.items():
+            if change.path == path or change.path.startswith(path + "."):
+                raise UserError(f"{change.path} would have no effect: {reason}")
+
+
+def coerce(value: Any, declared: Any, path: str) -> Any:
+    """`value` (a user's string, or a ready value) as `declared`, or a `UserError` that names the path."""
+    options = members(declared)
+    for option in sorted(options, key=_specificity):
+        try:
+            return _coerce_one(value, option)
+        except ValueError:
+            continue
+    raise UserError(f"{path} expects {type_name(declared)}, got '{value}'")
+
+
+def type_name(declared: Any) -> str:
+    """A type as users read it: ``float``, ``int or none``, ``lstm|gru``, ``list of float``."""
+    if declared is types.NoneType:
+        return "none"
+    if len(members(declared)) > 1:
+        return " or ".join(type_name(member) for member in members(declared))
+    if typing.get_origin(declared) is Literal:
+        return "|".join(str(choice) for choice in typing.get_args(declared))
+    if typing.get_origin(declared) in (tuple, list):
+        items = typing.get_args(declared)
+        if items[-1] is Ellipsis or len(items) == 1:
+            return f"list of {type_name(items[0])}"
+        return f"{len(items)} values ({', '.join(type_name(item) for item in items)})"
+    return getattr(declared, "__name__", str(declared))
+
+
+def show(value: Any) -> str:
+    """A value as a user would type it."""
+    if isinstance(value, tuple):
+        return ",".join(show(item) for item in value)
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+def _set(roots: dict[str, Any], path: str, value: Any) -> Change:
+    node: Any = roots
+    declared: Any = Any
+    names: list[str] = []
+    for part in path.split("."):
+        name = _child_name(node, part)
+        if name is None:
+            raise _unknown_path(roots, path)
+        declared = _child_type(node, name, declared)
+        names.append(name)
+        parent, node = node, _child(node, name)
+    if dataclasses.is_dataclass(node) or isinstance(node, dict) or callable(node):
+        raise _unknown_path(roots, path)
+    full_path = ".".join(names)
+    new = coerce(value, declared, full_path)
+    if isinstance(parent, dict):
+        parent[names[-1]] = new
+    else:
+        setattr(parent, names[-1], new)
+    return Change(full_path, node, new)
+
+
+def _unknown_path(roots: dict[str, Any], path: str) -> UserError:
+    valid = [leaf.path for leaf in leaves(roots)]
+    below = [p for p in valid if p.startswith(path.replace("-", "_") + ".")]
+    tail = f" (a value below it: '{below[0]}')" if below else hint(path, valid)
+    return UserError(f"unknown config path '{path}'{tail}")
+
+
+def _child_name(node: Any, part: str) -> str | None:
+    names = node if isinstance(node, dict) else field_types(type(node)) if dataclasses.is_dataclass(node) else ()
+    wanted = part.replace("-", "_")
+    return next((name for name in names if name.replace("-", "_") == wanted), None)
+
+
+def _child(node: Any, name: str) -> Any:
+    return node[name] if isinstance(node, dict) else getattr(node, name)
+
+
+def _child_type(node: Any, name: str, declared: Any = Any) -> Any:
+    """The declared type of a child; where nothing is declared, the type of its present value."""
+    if dataclasses.is_dataclass(node):
+        child_type = field_types(type(node))[name]  # type: ignore[arg-type]
+        param_types = getattr(node, "param_types", None)
+        if name == "params" and param_types is not None:
+            return ParamTypes(param_types())
+        return child_type
+    if isinstance(declared, ParamTypes):
+        found = declared.types.get(name, Any)
+        return found if found is not Any else _type_of(node[name])
+    for member in members(declared):
+        if typing.get_origin(member) is dict and typing.get_args(member)[1] is not Any:
+            return typing.get_args(member)[1]
+    return _type_of(node[name])
+
+
+@dataclass(frozen=True)
+class ParamTypes:
+    """Declared types of a term's parameters, from the signature of its function."""
+
+    types: dict[str, Any]
+
+
+def _type_of(value: Any) -> Any:
+    if isinstance(value, tuple) and value:
+        return tuple[_type_of(value[0]), ...]  # type: ignore[misc]
+    return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
+
+
+def _unused_below(tree: Any, path: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        unused_fields = getattr(tree, "unused_fields", None)
+        if unused_fields is not None:
+            found |= {_join(path, name): reason for name, reason in unused_fields().items()}
+        children = {name: getattr(tree, name) for name in field_types(type(tree))}
+    else:
+        children = tree if isinstance(tree, dict) else {}
+    for name, child in children.items():
+        found |= _unused_below(child, _join(path, name))
+    return found
+
+
+def _coerce_one(value: Any, declared: Any) -> Any:
+    if declared is Any:
+        return value
+    if declared is types.NoneType:
+        if value is None or (isinstance(value, str) and value.lower() == "none"):
+            return None
+        raise ValueError
+    origin = typing.get_origin(declared)
+    if origin is Literal:
+        for choice in typing.get_args(declared):
+            if value == choice or (isinstance(value, str) and value == str(choice)):
+                return choice
+        raise ValueError
+    if origin in (tuple, list):
+        return _coerce_items(value, typing.get_args(declared))
+    if declared is tuple:
+        return _coerce_items(value, (float, ...))
+    if declared is bool:
+        return _coerce_bool(value)
+    if declared is int:
+        if isinstance(value, bool) or isinstance(value, float):
+            raise ValueError
+        return int(value)
+    if declared is float:
+        if isinstance(value, bool):
+            raise ValueError
+        return float(value)
+    if declared is str and isinstance(value, str):
+        return value
+    if isinstance(declared, typing.NewType) and isinstance(value, str | tuple | list):
+        # a reference to joints or bodies: a name or several, checked when the environment is built
+        return value if isinstance(value, str) and "," not in value else _coerce_items(value, (str, ...))
+    raise ValueError
+
+
+def _coerce_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "1"):
+        return True
+    if isinstance(value, str) and value.lower() in ("false", "0"):
+        return False
+    raise ValueError
+
+
+def _coerce_items(value: Any, item_types: tuple[Any, ...]) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        value = [item.strip() for item in value.strip("()[] ").split(",") if item.strip()]
+    if not isinstance(value, tuple | list):
+        raise ValueError
+    if len(item_types) == 1 or item_types[-1] is Ellipsis:
+        item_types = (item_types[0],) * len(value)
+    if len(item_types) != len(value):
+        raise ValueError
+    return tuple(_coerce_one(item, item_type) for item, item_type in zip(value, item_types, strict=True))
+
+
+def _specificity(declared: Any) -> int:
+    """Order in which the alternatives of a union are tried: ``none`` first, free text last."""
+    order = (types.NoneType, bool, int, float)
+    if declared in order:
+        return order.index(declared)
+    return 9 if declared is str else 5
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

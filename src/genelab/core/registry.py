@@ -1,0 +1,106 @@
+"""Tasks by name.
+
+A task is registered by strings, so that listing tasks imports neither physics nor learning code. Packages offer tasks
+through the entry point group ``genelab.tasks``: each entry point names a function that returns `TaskSpec`s. The bundled
+tasks come in through the same door.
+"""
+
+import importlib
+import importlib.metadata
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from genelab.core.errors import UserError, unknown
+
+ENTRY_POINT_GROUP = "genelab.tasks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSpec:
+    """One task, by the names of the functions that make its configs."""
+
+    id: str
+    """The name users type, e.g. ``GeneLab-Inverted-Pendulum-v0``."""
+    summary: str
+    """One line for ``genelab list``."""
+    env: str
+    """``"module:function"``; called with ``play=True`` or ``play=False``, returns the environment config."""
+    agents: dict[str, str] = field(default_factory=dict)
+    """Backend name to ``"module:function"`` that returns the agent config. The first one is the default."""
+    presets: str | None = None
+    """``"module:NAME"`` of a dict from preset name to ``{dotted path: value}`` changes of the configs above."""
+    tags: tuple[str, ...] = ()
+    published: str = ""
+    """The published result this task is compared with, in words."""
+
+    def env_cfg(self, play: bool = False) -> Any:
+        return load(self.env)(play=play)
+
+    def agent_cfg(self, backend: str | None = None) -> Any:
+        """The agent config for `backend`, by default the task's first."""
+        if not self.agents:
+            raise UserError(f"task '{self.id}' has no agent config: it can be played, not trained")
+        name = backend or next(iter(self.agents))
+        if name not in self.agents:
+            raise unknown(f"backend of task '{self.id}'", name, self.agents)
+        return load(self.agents[name])()
+
+    def preset(self, name: str) -> dict[str, Any]:
+        """The changes that preset `name` makes to the reference configs."""
+        presets = {"reference": {}, **(load(self.presets) if self.presets else {})}
+        if name not in presets:
+            raise unknown(f"preset of task '{self.id}'", name, presets)
+        return presets[name]
+
+
+_registered: dict[str, TaskSpec] = {}
+_plugins_loaded = False
+
+
+def register(spec: TaskSpec) -> None:
+    """Add a task to this process."""
+    if spec.id in _registered and _registered[spec.id] != spec:
+        raise UserError(f"task '{spec.id}' is registered twice, by {_registered[spec.id].env} and {spec.env}")
+    _registered[spec.id] = spec
+
+
+def tasks() -> dict[str, TaskSpec]:
+    """Every known task by id, sorted."""
+    _load_plugins()
+    return dict(sorted(_registered.items()))
+
+
+def find(task_id: str) -> TaskSpec:
+    """The task called `task_id`; an unknown name is an error that gives the nearest one."""
+    known = tasks()
+    if task_id not in known:
+        raise unknown("task", task_id, known)
+    return known[task_id]
+
+
+def load(reference: str) -> Any:
+    """The object that ``"module:name"`` refers to."""
+    module, _, name = reference.partition(":")
+    try:
+        target: Any = importlib.import_module(module)
+        for part in name.split("."):
+            target = getattr(target, part)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"cannot load '{reference}': {error}") from error
+    return target
+
+
+def _load_plugins() -> None:
+    global _plugins_loaded
+    if _plugins_loaded:
+        return
+    _plugins_loaded = True
+    for entry_point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            offer: Callable[[], Iterable[TaskSpec]] = entry_point.load()
+            for spec in offer():
+                register(spec)
+        except Exception as error:  # another package's fault must not take the whole command down
+            warnings.warn(f"tasks of '{entry_point.value}' are not available: {error}", stacklevel=2)

@@ -1,0 +1,175 @@
+"""The engine contract: `num_envs` copies of one compiled scene, advanced together.
+
+All arrays are float32 torch tensors with worlds first, in the order of the compiled `MjModel`.
+
+What is live and what is a copy
+-------------------------------
+- `qpos`, `qvel`: live buffers of the engine. They are current after `step`, `reset` and `set_state`, and are overwritten
+  in place by the next of these. Read them; write through `set_state`. Clone what must survive a step.
+- `ctrl`: a live buffer to write to. `step` applies what it holds at the call, for all its physics steps.
+- `body_pos`, `body_quat`, `body_lin_vel`, `body_ang_vel`: computed from the state when first read after it changed, new
+  tensors each time, never behind the state.
+- `actuator_force`, `contact(…)`: copies, as of the last physics step. `set_state` and `reset` do not change them.
+- `failed`: which worlds broke down in the last `step`. The engine has put them back to the default state.
+- `model_field(…)`: a copy; write through `set_model_field`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError
+from genelab.engines.kinematics import Bodies, Kinematics
+from genelab.scene import Scene
+
+MODEL_FIELDS = {
+    "body_mass": "mass of each body, kg (N, nbody)",
+    "body_com": "centre of mass in the body frame, m (N, nbody, 3)",
+    "body_inertia": "principal moments of inertia, kg m² (N, nbody, 3)",
+    "geom_friction": "sliding, torsional and rolling friction (N, ngeom, 3)",
+    "joint_damping": "damping of each degree of freedom (N, nv)",
+    "joint_armature": "rotor inertia of each degree of freedom (N, nv)",
+    "joint_friction": "dry friction of each degree of freedom (N, nv)",
+    "actuator_kp": "stiffness of each position servo (N, nu)",
+    "actuator_kd": "damping of each servo (N, nu)",
+    "gravity": "gravity vector, m/s² (N, 3)",
+}
+"""Model values that a world can have for itself, by the name every engine uses."""
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an engine can do and what it promises."""
+
+    devices: tuple[str, ...]
+    model_fields: frozenset[str]
+    """Which of `MODEL_FIELDS` can differ between worlds."""
+    contact_sensors: bool
+    rays: bool
+    deterministic: bool
+    """Same inputs, same bits, at any number of threads."""
+    exact_state: bool
+    """`state_dict` continues bit for bit."""
+
+
+class Engine(ABC):
+    """See the module docstring for what each array means and when it is current."""
+
+    name: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+
+    qpos: Tensor
+    """(N, nq) MuJoCo layout; free joint: xyz + wxyz."""
+    qvel: Tensor
+    """(N, nv) free joint: linear velocity in the world frame, angular velocity in the body frame."""
+    ctrl: Tensor
+    """(N, nu) in actuator order."""
+    failed: Tensor
+    """(N,) bool."""
+
+    def __init__(self, scene: Scene, num_envs: int, device: str):
+        if device.split(":")[0] not in self.capabilities.devices:
+            raise UserError(f"engine '{self.name}' runs on {', '.join(self.capabilities.devices)}, not on {device}")
+        if scene.contact_slices:
+            self.require("contact_sensors", "the scene's contact sensors")
+        self.scene = scene
+        self.model = scene.model
+        self.num_envs = num_envs
+        self.device = device
+        self.dt = float(scene.model.opt.timestep)
+        self.default_qpos = torch.tensor(scene.default_qpos, dtype=torch.float32, device=device)
+        self._kinematics = Kinematics(scene.model, device)
+        self._bodies: Bodies | None = None
+        self._ang_vel: Tensor | None = None
+
+    @abstractmethod
+    def step(self, n: int = 1) -> None:
+        """Hold `ctrl` and advance every world by `n` physics steps of `dt`."""
+
+    @abstractmethod
+    def reset(self, env_ids: Tensor) -> None:
+        """Put these worlds into the scene's default pose, at rest, with nothing remembered."""
+
+    @abstractmethod
+    def set_state(self, env_ids: Tensor, qpos: Tensor, qvel: Tensor) -> None:
+        """Overwrite the state of these worlds, and of no others."""
+
+    @abstractmethod
+    def model_field(self, name: str) -> Tensor:
+        """The values of a model field in every world."""
+
+    @abstractmethod
+    def set_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
+        """Give these worlds their own values of a model field."""
+
+    @property
+    @abstractmethod
+    def actuator_force(self) -> Tensor:
+        """(N, nu) force or torque of each actuator."""
+
+    @abstractmethod
+    def contact(self, sensor: str) -> Tensor:
+        """(N, 3) net contact force on the sensor's side, world frame, newtons."""
+
+    @abstractmethod
+    def ray(self, origins: Tensor, directions: Tensor) -> Tensor:
+        """Distance along each ray to the first geom, or -1.  (N, R, 3), (N, R, 3) -> (N, R)"""
+
+    @abstractmethod
+    def render(self, env_id: int, camera: str | None, width: int, height: int) -> np.ndarray:
+        """One RGB frame of one world, (height, width, 3) uint8."""
+
+    @abstractmethod
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to continue: states, controls and per-world model fields."""
+
+    @abstractmethod
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+    def close(self) -> None:
+        """Free what the engine holds outside Python's memory."""
+
+    @property
+    def body_pos(self) -> Tensor:
+        """(N, nbody, 3) world frame, at the body origin."""
+        return self._all_bodies().pos
+
+    @property
+    def body_quat(self) -> Tensor:
+        """(N, nbody, 4) wxyz."""
+        return self._all_bodies().quat
+
+    @property
+    def body_lin_vel(self) -> Tensor:
+        """(N, nbody, 3) world frame, of the body origin."""
+        return self._all_bodies().lin_vel
+
+    @property
+    def body_ang_vel(self) -> Tensor:
+        """(N, nbody, 3) world frame."""
+        if self._bodies is None and self._ang_vel is None:
+            self._ang_vel = self._kinematics.angular_velocity(self.qvel)
+        return self._all_bodies().ang_vel if self._ang_vel is None else self._ang_vel
+
+    def require(self, capability: str, asked_by: str) -> None:
+        """Raise unless this engine has `capability` (a flag of `Capabilities`, or a model field)."""
+        has = capability in self.capabilities.model_fields or getattr(self.capabilities, capability, False)
+        if not has:
+            raise UserError(f"engine '{self.name}' cannot do '{capability}', which {asked_by} needs")
+
+    def _all_bodies(self) -> Bodies:
+        if self._bodies is None:
+            self._bodies = self._kinematics(self.qpos, self.qvel)
+        return self._bodies
+
+    def _state_changed(self) -> None:
+        self._bodies = self._ang_vel = None
+
+
+def numpy_ids(env_ids: Tensor) -> np.ndarray:
+    """World ids as sorted unique int32, which is what C steppers ask for."""
+    return torch.unique(env_ids).cpu().numpy().astype(np.int32)

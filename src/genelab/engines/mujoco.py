@@ -1,0 +1,206 @@
+"""The default engine: `mujoco.batch.Batch`, all worlds in one C++ call on a thread pool.
+
+Worlds are rows of a float64 state array; the float32 tensors of the contract are filled from it after each call. Results
+do not depend on the number of threads.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import mujoco
+import numpy as np
+import torch
+from mujoco.batch import Batch, SimulationError
+from torch import Tensor
+
+from genelab.core.errors import UserError, unknown
+from genelab.engines.base import MODEL_FIELDS, Capabilities, Engine, numpy_ids
+from genelab.scene import Scene
+
+_BAD_STATE = [
+    mujoco.mjtWarning.mjWARN_BADQPOS.value,
+    mujoco.mjtWarning.mjWARN_BADQVEL.value,
+    mujoco.mjtWarning.mjWARN_BADQACC.value,
+    mujoco.mjtWarning.mjWARN_BADCTRL.value,
+]
+
+# MuJoCo would print each warning and append it to a file in the working directory; failures are counted instead.
+mujoco.set_mju_user_warning(logging.getLogger("genelab.mujoco").debug)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """Where a model field of the contract lives in MuJoCo: arrays with the column and sign of the value in each."""
+
+    places: tuple[tuple[str, Any, float], ...]
+    derives_constants: bool = False
+
+
+_FIELDS = {
+    "body_mass": _Field((("body_mass", ..., 1.0),), derives_constants=True),
+    "body_com": _Field((("body_ipos", ..., 1.0),), derives_constants=True),
+    "body_inertia": _Field((("body_inertia", ..., 1.0),), derives_constants=True),
+    "geom_friction": _Field((("geom_friction", ..., 1.0),)),
+    "joint_damping": _Field((("dof_damping", ..., 1.0),)),
+    "joint_armature": _Field((("dof_armature", ..., 1.0),), derives_constants=True),
+    "joint_friction": _Field((("dof_frictionloss", ..., 1.0),)),
+    "actuator_kp": _Field((("actuator_gainprm", np.s_[..., 0], 1.0), ("actuator_biasprm", np.s_[..., 1], -1.0))),
+    "actuator_kd": _Field((("actuator_biasprm", np.s_[..., 2], -1.0),)),
+    "gravity": _Field((("opt.gravity", ..., 1.0),)),
+}
+
+
+class MujocoEngine(Engine):
+    """MuJoCo on the CPU."""
+
+    name: ClassVar[str] = "mujoco"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        devices=("cpu",),
+        model_fields=frozenset(MODEL_FIELDS),
+        contact_sensors=True,
+        rays=True,
+        deterministic=True,
+        exact_state=True,
+    )
+
+    def __init__(self, scene: Scene, num_envs: int, *, device: str = "cpu", threads: int = 0):
+        super().__init__(scene, num_envs, device)
+        self._batch = Batch(self.model, num_envs, threads)
+        self._rows = self._batch.state
+        self._qpos, self._qvel = self._bind("qpos"), self._bind("qvel")
+        self._ctrl = self._bind("ctrl")
+        self._outputs: dict[str, Tensor] = {}
+        self._expanded: dict[str, np.ndarray] = {}
+        self._renderers: dict[tuple[int, int], mujoco.Renderer] = {}
+        self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
+        self._qpos[:] = torch.from_numpy(scene.default_qpos)
+        self._default_row = self._rows[0].copy()
+        self.qpos = self._qpos.float()
+        self.qvel = self._qvel.float()
+        self.ctrl = self._ctrl.float()
+        self.failed = torch.zeros(num_envs, dtype=torch.bool)
+        if scene.contact_slices:
+            self._output("sensordata")
+
+    def step(self, n: int = 1) -> None:
+        self._ctrl.copy_(self.ctrl)
+        broken = np.zeros(0, dtype=np.int64)
+        try:
+            self._batch.step(nstep=n)
+        except SimulationError as error:
+            broken = error.ids
+        # MuJoCo itself puts a world with a bad state back to the model's defaults, and counts it in `warning`.
+        warned = self._batch.warning[:, _BAD_STATE, 1]
+        self.failed.zero_()
+        if warned.any() or broken.size:
+            broken = np.union1d(broken, np.flatnonzero(warned.any(axis=1)))
+            self._batch.warning[broken] = 0
+            self._rows[broken] = self._default_row
+            self.failed[torch.from_numpy(broken)] = True
+        self._refresh()
+
+    def reset(self, env_ids: Tensor) -> None:
+        self._rows[env_ids.numpy()] = self._default_row
+        self.qpos[env_ids] = self.default_qpos
+        self.qvel[env_ids] = 0.0
+        self.ctrl[env_ids] = 0.0
+        self._state_changed()
+
+    def set_state(self, env_ids: Tensor, qpos: Tensor, qvel: Tensor) -> None:
+        self._qpos[env_ids], self._qvel[env_ids] = qpos.double(), qvel.double()
+        self.qpos[env_ids], self.qvel[env_ids] = qpos, qvel
+        self._state_changed()
+
+    def model_field(self, name: str) -> Tensor:
+        array, column, sign = _place(name).places[0]
+        shared = self.model.opt.gravity if array == "opt.gravity" else getattr(self.model, array)
+        per_world = self._expanded.get(array)
+        values = np.broadcast_to(shared, (self.num_envs, *shared.shape)) if per_world is None else per_world
+        return torch.tensor(values[column] * sign, dtype=torch.float32)
+
+    def set_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
+        field, ids = _place(name), numpy_ids(env_ids)
+        if values.shape[0] != len(env_ids):
+            raise UserError(f"model field '{name}': {values.shape[0]} rows for {len(env_ids)} worlds")
+        order = np.argsort(env_ids.numpy(), kind="stable")
+        for array, column, sign in field.places:
+            if array not in self._expanded:
+                self._expanded[array] = self._batch.expand(array)
+            rows = self._expanded[array][ids]
+            rows[column] = values.double().numpy()[order] * sign
+            self._expanded[array][ids] = rows
+        if field.derives_constants:
+            self._batch.set_const(ids)
+
+    @property
+    def actuator_force(self) -> Tensor:
+        return self._output("actuator_force").float()
+
+    def contact(self, sensor: str) -> Tensor:
+        if sensor not in self.scene.contact_slices:
+            raise unknown("contact sensor", sensor, self.scene.contact_slices)
+        return self._output("sensordata")[:, self.scene.contact_slices[sensor]].float()
+
+    def ray(self, origins: Tensor, directions: Tensor) -> Tensor:
+        distance, _ = self._batch.ray(origins.double().numpy(), directions.double().numpy())
+        return torch.from_numpy(distance).float()
+
+    def render(self, env_id: int, camera: str | None = None, width: int = 640, height: int = 480) -> np.ndarray:
+        if (width, height) not in self._renderers:
+            self._renderers[width, height] = mujoco.Renderer(self.model, height, width)
+        renderer = self._renderers[width, height]
+        renderer.update_scene(self.world_data(env_id), camera=-1 if camera is None else camera)
+        return renderer.render()
+
+    def world_data(self, env_id: int, data: mujoco.MjData | None = None) -> mujoco.MjData:
+        """One world as `MjData` with poses computed, for viewers and renderers."""
+        data = self._batch.get_data(env_id, data)
+        mujoco.mj_forward(self.model, data)
+        return data
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "rows": torch.from_numpy(self._rows.copy()),
+            "ctrl": self.ctrl.clone(),
+            "model_fields": {name: torch.from_numpy(values.copy()) for name, values in self._expanded.items()},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, values in state["model_fields"].items():
+            if name not in self._expanded:
+                self._expanded[name] = self._batch.expand(name)
+            self._expanded[name][:] = values.numpy()
+        if state["model_fields"]:
+            self._batch.set_const()
+        self._rows[:] = state["rows"].numpy()
+        self._refresh()
+        self.ctrl.copy_(state["ctrl"])
+
+    def close(self) -> None:
+        for renderer in self._renderers.values():
+            renderer.close()
+        self._renderers.clear()
+
+    def _bind(self, name: str) -> Tensor:
+        return torch.from_numpy(self._batch.bind(name))
+
+    def _output(self, name: str) -> Tensor:
+        """A derived MuJoCo array. It is copied out by the stepper from the first time it is asked for."""
+        if name not in self._outputs:
+            array = self._batch.bind(name)
+            array.flags.writeable = True  # only to share it with torch, which has no read-only tensors
+            self._outputs[name] = torch.from_numpy(array)
+            array.flags.writeable = False
+        return self._outputs[name]
+
+    def _refresh(self) -> None:
+        self.qpos.copy_(self._qpos)
+        self.qvel.copy_(self._qvel)
+        self._state_changed()
+
+
+def _place(name: str) -> _Field:
+    if name not in _FIELDS:
+        raise unknown("model field", name, _FIELDS)
+    return _FIELDS[name]

@@ -1,0 +1,44 @@
+"""The step loop and its managers."""
+
+from genelab.envs.cfg import (
+    ActionTermCfg,
+    CommandTermCfg,
+    CurriculumTermCfg,
+    DoneTermCfg,
+    EventTermCfg,
+    ManagerBasedEnvCfg,
+    ManagerBasedRlEnvCfg,
+    MetricTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SimulationCfg,
+    SuccessTermCfg,
+    TermCfg,
+)
+from genelab.envs.env import ManagerBasedEnv, ManagerBasedRlEnv
+from genelab.envs.terms import BodyRef, BodyRefs, JointRef, JointRefs, StatefulTerm
+
+__all__ = [
+    "ActionTermCfg",
+    "BodyRef",
+    "BodyRefs",
+    "CommandTermCfg",
+    "CurriculumTermCfg",
+    "DoneTermCfg",
+    "EventTermCfg",
+    "JointRef",
+    "JointRefs",
+    "ManagerBasedEnv",
+    "ManagerBasedEnvCfg",
+    "ManagerBasedRlEnv",
+    "ManagerBasedRlEnvCfg",
+    "MetricTermCfg",
+    "ObservationGroupCfg",
+    "ObservationTermCfg",
+    "RewardTermCfg",
+    "SimulationCfg",
+    "StatefulTerm",
+    "SuccessTermCfg",
+    "TermCfg",
+]

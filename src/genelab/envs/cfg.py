@@ -1,0 +1,218 @@
+"""Environment configs: plain dataclasses, terms in dicts by name."""
+
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from genelab.core.errors import UserError, hint
+from genelab.scene import SceneCfg
+
+
+@dataclass(kw_only=True)
+class SimulationCfg:
+    """Physics settings."""
+
+    engine: str = "mujoco"
+    """Which physics engine advances the worlds (``--sim``)."""
+    dt: float = 0.005
+    """Physics time step, seconds."""
+    threads: int = 0
+    """Physics threads; 0 takes all cores. Results do not depend on it."""
+    gpu: bool = False
+    """Run on the CUDA device instead of the CPU."""
+    vis: bool = False
+    """Show a viewer window."""
+    steps: int = 240
+    """Length of a headless playback, control steps. Not read when a window is open."""
+
+    @property
+    def device(self) -> str:
+        return "cuda" if self.gpu else "cpu"
+
+
+@dataclass
+class TermCfg:
+    """A function and its parameters.
+
+    `params` is completed with the defaults of the function's signature, so that a stored config says everything.
+    """
+
+    func: Callable[..., Any]
+    """``func(env, **params)``. A class is made once per environment as ``func(env, **params)`` and then called."""
+    params: dict[str, Any] = field(default_factory=dict, kw_only=True)
+
+    injected: typing.ClassVar[int] = 1
+    """Leading positional arguments that the manager passes in: the environment, and for events the world ids."""
+
+    def __post_init__(self) -> None:
+        accepted = list(inspect.signature(self.func).parameters.values())[self._injected_arguments() :]
+        names = [p.name for p in accepted]
+        for name in self.params:
+            if name not in names:
+                raise UserError(f"{self.func.__qualname__} has no parameter '{name}'{hint(name, names)}")
+        for p in accepted:
+            if p.name not in self.params and p.default is inspect.Parameter.empty:
+                raise UserError(f"{self.func.__qualname__} needs the parameter '{p.name}'")
+        self.params = {p.name: _frozen(self.params.get(p.name, p.default)) for p in accepted}
+
+    def param_types(self) -> dict[str, Any]:
+        """Declared type of each parameter, from the function's annotations."""
+        target = self.func.__init__ if isinstance(self.func, type) else self.func
+        hints = typing.get_type_hints(target)
+        return {name: hints.get(name, Any) for name in self.params}
+
+    def _injected_arguments(self) -> int:
+        return 1 if isinstance(self.func, type) else self.injected
+
+
+@dataclass
+class RewardTermCfg(TermCfg):
+    """Reward: ``weight * func(env)`` with func returning (N,)."""
+
+    weight: float = field(kw_only=True)
+
+
+@dataclass
+class DoneTermCfg(TermCfg):
+    """End of an episode when func returns True, (N,) bool."""
+
+    time_out: bool = field(default=False, kw_only=True)
+    """The episode is cut off here rather than finished: its value goes on (truncation)."""
+
+
+@dataclass
+class ObservationTermCfg(TermCfg):
+    """Part of an observation group: func returns (N, d); then noise, then scale, then clip."""
+
+    noise: float = field(default=0.0, kw_only=True)
+    """Half-width of the uniform noise added in groups with noise switched on, in units of the raw value."""
+    scale: float = field(default=1.0, kw_only=True)
+    clip: tuple[float, float] | None = field(default=None, kw_only=True)
+
+
+@dataclass(kw_only=True)
+class ObservationGroupCfg:
+    """Terms side by side in one vector, with an optional history of frames."""
+
+    terms: dict[str, ObservationTermCfg]
+    noise: bool = False
+    """Whether the terms' noise is applied."""
+    history: int = 1
+    """Number of frames, oldest first, each frame with all terms; filled with the first frame at reset."""
+
+    def unused_fields(self) -> dict[str, str]:
+        if self.noise:
+            return {}
+        return {f"terms.{name}.noise": "the group's noise is switched off" for name in self.terms}
+
+
+@dataclass
+class EventTermCfg(TermCfg):
+    """Something that happens to some worlds: ``func(env, env_ids, **params)``."""
+
+    injected: typing.ClassVar[int] = 2
+
+    mode: Literal["startup", "reset", "interval"] = field(default="reset", kw_only=True)
+    interval_s: tuple[float, float] | None = field(default=None, kw_only=True)
+    """Time between two occurrences in one world, drawn uniformly from this range, seconds."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.mode == "interval") != (self.interval_s is not None):
+            raise UserError(f"event {self.func.__qualname__}: interval_s goes with mode='interval' and only with it")
+
+
+@dataclass
+class CurriculumTermCfg(TermCfg):
+    """Changes difficulty when worlds reset: ``func(env, env_ids, **params)`` returns a number to log."""
+
+    injected: typing.ClassVar[int] = 2
+
+
+@dataclass
+class MetricTermCfg(TermCfg):
+    """A number per world, (N,), averaged over each episode, logged and reported by evaluation."""
+
+
+@dataclass
+class SuccessTermCfg(TermCfg):
+    """Whether an episode that ends now is a success, (N,) bool. Published as ``extras["is_success"]``."""
+
+
+@dataclass(kw_only=True)
+class ActionTermCfg:
+    """Base of action configs: what one part of the action vector does."""
+
+    noise: float = 0.0
+    """Standard deviation of Gaussian noise on the applied action. Observations show the action without it."""
+    latency: tuple[int, int] = (0, 0)
+    """Delay of the applied action in control steps, drawn per world at reset from this range, both ends included."""
+    clip: float = 100.0
+    """Bound on the raw action."""
+
+    def build(self, env: Any) -> Any:
+        """The term that carries this config out."""
+        raise NotImplementedError(f"{type(self).__name__} has no build()")
+
+
+@dataclass(kw_only=True)
+class CommandTermCfg:
+    """Base of command configs: what the robot is asked to do."""
+
+    resampling_s: tuple[float, float] | None = None
+    """Time between two samples, drawn uniformly from this range, seconds. None: one command per episode."""
+
+    def build(self, env: Any) -> Any:
+        """The term that carries this config out."""
+        raise NotImplementedError(f"{type(self).__name__} has no build()")
+
+
+@dataclass(kw_only=True)
+class ManagerBasedEnvCfg:
+    """A scene that can be played back: no observations, no rewards."""
+
+    scene: SceneCfg
+    simulation: SimulationCfg = field(default_factory=SimulationCfg)
+    num_envs: int = 1
+    """Number of worlds."""
+    decimation: int = 1
+    """Physics steps per control step."""
+    playback: Callable[..., Any] | None = None
+    """``playback(env, step)`` sets ``env.engine.ctrl`` before each control step. None leaves it at zero."""
+    camera: str | None = None
+    """Camera of videos, by its name in the compiled scene. None: a free camera."""
+
+    @property
+    def control_dt(self) -> float:
+        """Seconds per control step."""
+        return self.simulation.dt * self.decimation
+
+
+@dataclass(kw_only=True)
+class ManagerBasedRlEnvCfg(ManagerBasedEnvCfg):
+    """A task: what is observed, done, rewarded, and when it ends."""
+
+    episode_length_s: float
+    actions: dict[str, ActionTermCfg]
+    observations: dict[str, ObservationGroupCfg]
+    """Groups by name; ``policy`` is what the actor sees, ``critic`` what the critic sees."""
+    rewards: dict[str, RewardTermCfg]
+    terminations: dict[str, DoneTermCfg]
+    commands: dict[str, CommandTermCfg] = field(default_factory=dict)
+    events: dict[str, EventTermCfg] = field(default_factory=dict)
+    curriculum: dict[str, CurriculumTermCfg] = field(default_factory=dict)
+    metrics: dict[str, MetricTermCfg] = field(default_factory=dict)
+    success: SuccessTermCfg | None = None
+    scale_rewards_by_dt: bool = True
+    """Multiply rewards by the control time step, so that returns do not depend on the control rate."""
+
+    @property
+    def max_episode_length(self) -> int:
+        """Control steps per episode."""
+        return max(1, round(self.episode_length_s / self.control_dt))
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value

@@ -1,0 +1,260 @@
+"""The environments: a scene that steps, and the reinforcement-learning loop around it.
+
+One control step of `ManagerBasedRlEnv`, in order: process the action, advance physics by `decimation` steps, count,
+commands, interval events, rewards, terminations, observations of the reached state (these are the true last observations
+of episodes that end here), reset of finished worlds, first observations of the new episodes.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError, unknown
+from genelab.core.rng import Streams
+from genelab.engines import make_engine
+from genelab.envs.cfg import ManagerBasedEnvCfg, ManagerBasedRlEnvCfg
+from genelab.envs.episodes import EpisodeStats, FinishedEpisodes
+from genelab.envs.managers import (
+    ActionManager,
+    CommandManager,
+    CurriculumManager,
+    EventManager,
+    MetricsManager,
+    ObservationManager,
+    RewardManager,
+    TerminationManager,
+)
+from genelab.envs.robot import Robot
+from genelab.envs.terms import Term, check_shape
+from genelab.scene import Scene
+
+
+class ManagerBasedEnv:
+    """A scene in `num_envs` worlds, advanced in control steps by its playback function. No learning."""
+
+    def __init__(self, cfg: ManagerBasedEnvCfg, seed: int = 0):
+        if cfg.num_envs < 1 or cfg.decimation < 1:
+            raise UserError(f"num_envs ({cfg.num_envs}) and decimation ({cfg.decimation}) must be at least 1")
+        if cfg.simulation.dt <= 0.0:
+            raise UserError(f"env.simulation.dt must be positive, not {cfg.simulation.dt}")
+        self.cfg = cfg
+        self.num_envs = cfg.num_envs
+        self.device = cfg.simulation.device
+        if cfg.simulation.gpu and not torch.cuda.is_available():
+            raise UserError("env.simulation.gpu is true, but this machine has no CUDA device")
+        self.step_dt = cfg.control_dt
+        self.streams = Streams(seed, self.device)
+        self.scene = Scene(cfg.scene, cfg.simulation.dt)
+        self.engine = make_engine(
+            cfg.simulation.engine, self.scene, cfg.num_envs, device=self.device, threads=cfg.simulation.threads
+        )
+        self.entities = {name: Robot(self.engine, entity) for name, entity in self.scene.entities.items()}
+        self.step_count = 0
+        """Control steps since the environment was made."""
+
+    @property
+    def robot(self) -> Robot:
+        """The first robot of the scene."""
+        return next(iter(self.entities.values()))
+
+    @torch.no_grad()
+    def play_step(self) -> None:
+        """Advance one control step of the scene's own playback."""
+        if self.cfg.playback is not None:
+            self.cfg.playback(self, self.step_count)
+        self.engine.step(self.cfg.decimation)
+        self.step_count += 1
+
+    def render(self, env_id: int = 0, width: int = 640, height: int = 480) -> np.ndarray:
+        """One RGB frame (height, width, 3) of one world, by the camera the config names."""
+        cameras = [self.scene.model.camera(i).name for i in range(self.scene.model.ncam)]
+        if self.cfg.camera is not None and self.cfg.camera not in cameras:
+            raise unknown("camera", self.cfg.camera, cameras)
+        return self.engine.render(env_id, self.cfg.camera, width, height)
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+class ManagerBasedRlEnv(ManagerBasedEnv):
+    """A task in `num_envs` worlds that reset themselves when their episode ends."""
+
+    cfg: ManagerBasedRlEnvCfg
+
+    @torch.no_grad()
+    def __init__(self, cfg: ManagerBasedRlEnvCfg, seed: int = 0):
+        super().__init__(cfg, seed)
+        if not self.scene.entities:
+            raise UserError("the scene has no robot")
+        self.max_episode_length = cfg.max_episode_length
+        self.episode_length_buf = torch.zeros(self.num_envs, dtype=torch.int64, device=self.device)
+        """(N,) control steps of each running episode."""
+        self.terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        self.truncated = torch.zeros_like(self.terminated)
+        self.failed_worlds = 0
+        """How many times the physics of a world broke down and the world was reset."""
+        self._no_success = torch.zeros_like(self.terminated)
+        self._all_ids = torch.arange(self.num_envs, device=self.device)
+        self._build_managers()
+        self._check_terms()
+        self.streams = Streams(seed, self.device)  # building must not shift the streams of the run
+        self.event_manager.startup()
+        self.obs = self.reset()
+
+    @property
+    def num_actions(self) -> int:
+        return self.action_manager.dim
+
+    @torch.no_grad()
+    def reset(self, seed: int | None = None) -> dict[str, Tensor]:
+        """Start a new episode in every world and return the first observations. A seed restarts all streams."""
+        if seed is not None:
+            self.streams = Streams(seed, self.device)
+        self._reset_worlds(self._all_ids)
+        self.obs = self.observation_manager.compute_first(self._all_ids, self.observation_manager.compute())
+        return self.obs
+
+    @torch.no_grad()
+    def step(self, action: Tensor) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Advance one control step.
+
+        Returns observations, rewards (N,), terminated (N,), truncated (N,) and extras: ``final_obs``, the last
+        observation of the step's episodes before any reset (equal to the observations where nothing ended);
+        ``is_success`` where the task defines success; ``finished``, the episodes that ended, or None.
+        """
+        self.action_manager.process(action)
+        self.engine.step(self.cfg.decimation)
+        self.step_count += 1
+        self.episode_length_buf += 1
+        self.command_manager.step(self.step_dt)
+        self.event_manager.step(self.step_dt)
+        rewards = self.reward_manager.compute()
+        self.metrics_manager.step()
+        self.terminated, self.truncated = self.termination_manager.compute()
+        failed = self._failed_ids()
+        if failed is not None:
+            self.reward_manager.clear(failed)
+            rewards[failed] = 0.0
+            self.terminated[failed], self.truncated[failed] = True, False
+        self.obs = self.observation_manager.compute()
+        extras: dict[str, Any] = {"final_obs": self.obs, "finished": None}
+        done = (self.terminated | self.truncated).nonzero().flatten()
+        success = self._success() if len(done) else self._no_success
+        if self.cfg.success is not None:
+            extras["is_success"] = success
+        if len(done):
+            extras["finished"] = self._finish(done, success)
+            extras["final_obs"] = self.obs
+            self._reset_worlds(done)
+            self.obs = self.observation_manager.compute_first(done, dict(self.obs))
+        return self.obs, rewards, self.terminated, self.truncated, extras
+
+    def randomize_episode_start(self) -> None:
+        """Pretend that the worlds are at different points of their episodes, so that they do not end all at once."""
+        self.episode_length_buf[:] = self.streams.integers(
+            "episode_start", (self.num_envs,), 0, self.max_episode_length - 1
+        )
+
+    def pop_episode_stats(self) -> dict[str, float]:
+        """Means over the episodes that ended since the last call, plus curriculum values and broken worlds."""
+        stats = self.episode_stats.pop()
+        stats |= {f"curriculum/{name}": value for name, value in self.curriculum_manager.values.items()}
+        stats["failed_worlds"] = float(self.failed_worlds)
+        return stats
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to continue exactly from between two control steps."""
+        return {
+            "engine": self.engine.state_dict(),
+            "streams": self.streams.state_dict(),
+            "managers": {name: manager.state_dict() for name, manager in self._managers.items()},
+            "episode_stats": self.episode_stats.state_dict(),
+            "episode_length_buf": self.episode_length_buf.clone(),
+            "obs": {name: value.clone() for name, value in self.obs.items()},
+            "step_count": self.step_count,
+            "failed_worlds": self.failed_worlds,
+        }
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from where `state_dict` was taken."""
+        self.engine.load_state_dict(state["engine"])
+        self.streams.load_state_dict(state["streams"])
+        for name, manager in self._managers.items():
+            manager.load_state_dict(state["managers"][name])
+        self.episode_stats.load_state_dict(state["episode_stats"])
+        self.episode_length_buf.copy_(state["episode_length_buf"])
+        self.obs = {name: value.to(self.device) for name, value in state["obs"].items()}
+        self.step_count = state["step_count"]
+        self.failed_worlds = state["failed_worlds"]
+
+    def _build_managers(self) -> None:
+        cfg = self.cfg
+        self.action_manager = ActionManager(cfg.actions, self)
+        self.command_manager = CommandManager(cfg.commands, self)
+        self.event_manager = EventManager(cfg.events, self)
+        self.curriculum_manager = CurriculumManager(cfg.curriculum, self)
+        self.reward_manager = RewardManager(cfg.rewards, self)
+        self.termination_manager = TerminationManager(cfg.terminations, self)
+        self.metrics_manager = MetricsManager(cfg.metrics, self)
+        self._success_term = Term("success", "success", cfg.success, self) if cfg.success is not None else None
+        self.command_manager.reset(self._all_ids)
+        self.observation_manager = ObservationManager(cfg.observations, self)
+        self._managers = {
+            "action": self.action_manager,
+            "command": self.command_manager,
+            "event": self.event_manager,
+            "curriculum": self.curriculum_manager,
+            "reward": self.reward_manager,
+            "termination": self.termination_manager,
+            "metrics": self.metrics_manager,
+            "observation": self.observation_manager,
+        }
+        self.episode_stats = EpisodeStats(
+            list(cfg.rewards), list(cfg.metrics), list(cfg.terminations), device=self.device
+        )
+
+    def _check_terms(self) -> None:
+        """Evaluate every term once, so that a wrong one is an error here and not in the middle of a run."""
+        self.reward_manager.check()
+        self.termination_manager.check()
+        self.metrics_manager.check()
+        if self._success_term is not None:
+            check_shape(self._success_term, self._success_term.checked(), (self.num_envs,), torch.bool)
+        self.event_manager.check()
+
+    def _reset_worlds(self, env_ids: Tensor) -> None:
+        self.curriculum_manager.reset(env_ids)
+        self.engine.reset(env_ids)
+        self.episode_length_buf[env_ids] = 0
+        for name, manager in self._managers.items():
+            if name != "curriculum":
+                manager.reset(env_ids)
+
+    def _failed_ids(self) -> Tensor | None:
+        """Worlds whose physics broke down in this step, or None."""
+        if not bool(self.engine.failed.any()):
+            return None
+        failed = self.engine.failed.nonzero().flatten()
+        self.failed_worlds += len(failed)
+        return failed
+
+    def _success(self) -> Tensor:
+        return self._success_term() if self._success_term is not None else self._no_success
+
+    def _finish(self, done: Tensor, success: Tensor) -> FinishedEpisodes:
+        lengths = self.episode_length_buf[done]
+        terms = self.reward_manager.episode_sums[:, done]
+        finished = FinishedEpisodes(
+            env_ids=done,
+            returns=terms.sum(dim=0),
+            lengths=lengths,
+            reward_terms=terms,
+            metrics=self.metrics_manager.episode_sums[:, done] / lengths.clamp(min=1),
+            terminations=self.termination_manager.fired[:, done],
+            success=success[done] if self.cfg.success is not None else None,
+        )
+        self.episode_stats.add(finished)
+        return finished

@@ -1,0 +1,101 @@
+"""Actions: the policy's vector, split over terms that write the engine's controls."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError
+from genelab.envs.cfg import ActionTermCfg
+from genelab.envs.managers.base import Manager
+
+if TYPE_CHECKING:
+    from genelab.envs.env import ManagerBasedRlEnv
+
+
+class ActionTerm:
+    """Base of action terms: delays and disturbs its part of the action, then `apply` acts on it."""
+
+    dim: int
+
+    def __init__(self, cfg: ActionTermCfg, env: "ManagerBasedRlEnv", dim: int):
+        self.cfg = cfg
+        self.dim = dim
+        self._env = env
+        low, high = cfg.latency
+        if not 0 <= low <= high:
+            raise UserError(f"action latency {cfg.latency} is not a range of control steps")
+        self.delay = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
+        """(N,) control steps between an action and its effect."""
+        self._recent = torch.zeros(high + 1, env.num_envs, dim, device=env.device)
+        """Latest actions, newest first."""
+        self._stream = f"action/{type(self).__name__}"
+
+    def process(self, action: Tensor) -> None:
+        """Take this step's raw action and act on what arrives at the robot now."""
+        applied = action
+        if self.cfg.latency[1] > 0:
+            self._recent = torch.cat((action.unsqueeze(0), self._recent[:-1]))
+            applied = self._recent[self.delay, torch.arange(len(self.delay), device=action.device)]
+        if self.cfg.noise > 0.0:
+            applied = applied + self.cfg.noise * self._env.streams.normal(self._stream, applied.shape)
+        self.apply(applied)
+
+    def apply(self, action: Tensor) -> None:
+        """Write the engine's controls for an action (N, dim)."""
+        raise NotImplementedError
+
+    def reset(self, env_ids: Tensor) -> None:
+        if self.cfg.latency[1] > 0:
+            self._recent[:, env_ids] = 0.0
+            self.delay[env_ids] = self._env.streams.integers(self._stream, (len(env_ids),), *self.cfg.latency)
+
+    def describe(self) -> dict[str, Any]:
+        """What a deployed controller must know about this term."""
+        return {"dim": self.dim}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"recent": self._recent.clone(), "delay": self.delay.clone()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._recent.copy_(state["recent"])
+        self.delay.copy_(state["delay"])
+
+
+class ActionManager(Manager):
+    """Clips the raw action, remembers the last two, and hands each term its columns."""
+
+    buffers = ("action", "previous_action")
+
+    def __init__(self, cfg: dict[str, ActionTermCfg], env: "ManagerBasedRlEnv"):
+        self._env = env
+        self.terms: dict[str, ActionTerm] = {}
+        for name, term in cfg.items():
+            try:
+                self.terms[name] = term.build(env)
+            except UserError as error:
+                raise UserError(f"action term '{name}': {error}") from error
+        self.dim = sum(term.dim for term in self.terms.values())
+        bounds = [torch.full((term.dim,), term.cfg.clip, device=env.device) for term in self.terms.values()]
+        self._bound = torch.cat(bounds) if bounds else torch.zeros(0, device=env.device)
+        self.action = torch.zeros(env.num_envs, self.dim, device=env.device)
+        """(N, dim) this step's raw action, clipped: what observations and rewards see."""
+        self.previous_action = torch.zeros_like(self.action)
+
+    def process(self, action: Tensor) -> None:
+        """Accept this control step's action (N, dim)."""
+        self.previous_action.copy_(self.action)
+        torch.clamp(action, -self._bound, self._bound, out=self.action)
+        start = 0
+        for term in self.terms.values():
+            term.process(self.action[:, start : start + term.dim])
+            start += term.dim
+
+    def reset(self, env_ids: Tensor) -> None:
+        super().reset(env_ids)
+        self.action[env_ids] = 0.0
+        self.previous_action[env_ids] = 0.0
+
+    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
+        return self.terms.items()

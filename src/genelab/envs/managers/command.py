@@ -1,0 +1,71 @@
+"""Commands: what the robot is asked to do, resampled at reset and from time to time."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import unknown
+from genelab.envs.cfg import CommandTermCfg
+from genelab.envs.managers.base import Manager
+
+if TYPE_CHECKING:
+    from genelab.envs.env import ManagerBasedRlEnv
+
+
+class CommandTerm:
+    """Base of command terms: a value per world and the time until it changes."""
+
+    def __init__(self, cfg: CommandTermCfg, env: "ManagerBasedRlEnv", dim: int):
+        self.cfg = cfg
+        self._env = env
+        self._stream = f"command/{type(self).__name__}"
+        self.command = torch.zeros(env.num_envs, dim, device=env.device)
+        """(N, dim)"""
+        self._time_left = torch.full((env.num_envs,), torch.inf, device=env.device)
+
+    def resample(self, env_ids: Tensor) -> None:
+        """Draw new commands for these worlds."""
+        raise NotImplementedError
+
+    def step(self, dt: float) -> None:
+        """Let time pass; resample where it has run out."""
+        if self.cfg.resampling_s is None:
+            return
+        self._time_left -= dt
+        due = (self._time_left <= 0.0).nonzero().flatten()
+        if len(due):
+            self.reset(due)
+
+    def reset(self, env_ids: Tensor) -> None:
+        if self.cfg.resampling_s is not None:
+            self._time_left[env_ids] = self._env.streams.uniform(self._stream, (len(env_ids),), *self.cfg.resampling_s)
+        self.resample(env_ids)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"command": self.command.clone(), "time_left": self._time_left.clone()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.command.copy_(state["command"])
+        self._time_left.copy_(state["time_left"])
+
+
+class CommandManager(Manager):
+    """Commands by name."""
+
+    def __init__(self, cfg: dict[str, CommandTermCfg], env: "ManagerBasedRlEnv"):
+        self.terms: dict[str, CommandTerm] = {name: term.build(env) for name, term in cfg.items()}
+
+    def __getitem__(self, name: str) -> Tensor:
+        """(N, dim) the present value of a command."""
+        if name not in self.terms:
+            raise unknown("command", name, self.terms)
+        return self.terms[name].command
+
+    def step(self, dt: float) -> None:
+        for term in self.terms.values():
+            term.step(dt)
+
+    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
+        return self.terms.items()

@@ -1,0 +1,68 @@
+"""Events: changes of the world at start-up, at reset, or every now and then."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from genelab.envs.cfg import EventTermCfg
+from genelab.envs.managers.base import Manager, instances
+from genelab.envs.terms import Term
+
+if TYPE_CHECKING:
+    from genelab.envs.env import ManagerBasedRlEnv
+
+
+class EventManager(Manager):
+    """Runs events. Interval events have one clock per world, started anew with each episode."""
+
+    buffers = ("_time_left",)
+
+    def __init__(self, cfg: dict[str, EventTermCfg], env: "ManagerBasedRlEnv"):
+        self._env = env
+        self._modes: dict[str, list[Term]] = {"startup": [], "reset": [], "interval": []}
+        for name, term in cfg.items():
+            self._modes[term.mode].append(Term("event", name, term, env))
+        self._intervals = self._modes["interval"]
+        self._time_left = torch.zeros(len(self._intervals), env.num_envs, device=env.device)
+
+    def check(self) -> None:
+        """Run every event once on one world, to find the ones that fail. The caller resets afterwards."""
+        one_world = torch.zeros(1, dtype=torch.int64, device=self._env.device)
+        for term in (*self._modes["reset"], *self._intervals):
+            term.checked(one_world)
+
+    def startup(self) -> None:
+        """Run the start-up events on all worlds."""
+        for term in self._modes["startup"]:
+            term.checked(torch.arange(self._env.num_envs, device=self._env.device))
+
+    def step(self, dt: float) -> None:
+        """Let time pass; run the interval events that are due."""
+        if not self._intervals:
+            return
+        self._time_left -= dt
+        if not bool((self._time_left <= 0.0).any()):
+            return
+        for row, term in enumerate(self._intervals):
+            due = (self._time_left[row] <= 0.0).nonzero().flatten()
+            if len(due):
+                self._restart_clock(row, due)
+                term(due)
+
+    def reset(self, env_ids: Tensor) -> None:
+        super().reset(env_ids)
+        for row in range(len(self._intervals)):
+            self._restart_clock(row, env_ids)
+        for term in self._modes["reset"]:
+            term(env_ids)
+
+    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
+        return instances([*self._modes["startup"], *self._modes["reset"], *self._intervals])
+
+    def _restart_clock(self, row: int, env_ids: Tensor) -> None:
+        term = self._intervals[row]
+        low, high = term.cfg.interval_s  # type: ignore[attr-defined]
+        stream = f"event/{term.name}/interval"
+        self._time_left[row, env_ids] = self._env.streams.uniform(stream, (len(env_ids),), low, high)

@@ -1,0 +1,119 @@
+"""Observations: terms side by side, then noise, scale and clip for a whole group at once, then history."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError
+from genelab.envs.cfg import ObservationGroupCfg
+from genelab.envs.managers.base import Manager, instances
+from genelab.envs.terms import Term, check_shape
+
+if TYPE_CHECKING:
+    from genelab.envs.env import ManagerBasedRlEnv
+
+
+class ObservationGroup:
+    """The layout of one group and its history buffer."""
+
+    def __init__(self, name: str, cfg: ObservationGroupCfg, slots: list[int], dims: list[int], env: "ManagerBasedRlEnv"):
+        self.name = name
+        self.cfg = cfg
+        self.slots = slots
+        """Which of the manager's term values go into this group, in order."""
+        self.term_dims = dict(zip(cfg.terms, dims, strict=True))
+        self.frame_dim = sum(dims)
+        self.dim = self.frame_dim * cfg.history
+        terms = list(cfg.terms.values())
+
+        def per_column(values: list[float]) -> Tensor:
+            return torch.cat([torch.full((d,), v, device=env.device) for d, v in zip(dims, values, strict=True)])
+
+        noise = per_column([term.noise for term in terms])
+        scale = per_column([term.scale for term in terms])
+        self._noise = noise if cfg.noise and bool(noise.any()) else None
+        self._scale = scale if bool((scale != 1.0).any()) else None
+        limits = [term.clip or (-torch.inf, torch.inf) for term in terms]
+        clipped = any(term.clip is not None for term in terms)
+        self._low = per_column([low for low, _ in limits]) if clipped else None
+        self._high = per_column([high for _, high in limits]) if clipped else None
+        self.history = torch.zeros(env.num_envs, cfg.history, self.frame_dim, device=env.device)
+        self._env = env
+
+    def frame(self, values: list[Tensor]) -> Tensor:
+        """One processed frame (N, frame_dim) from the raw values of the manager's terms."""
+        frame = torch.cat([values[slot] for slot in self.slots], dim=-1)
+        if self._noise is not None:
+            frame += self._env.streams.uniform(f"noise/{self.name}", frame.shape, -1.0, 1.0).mul_(self._noise)
+        if self._scale is not None:
+            frame *= self._scale
+        if self._low is not None:
+            frame = torch.clamp(frame, self._low, self._high)
+        return frame
+
+
+class ObservationManager(Manager):
+    """Computes all groups. A term that several groups share is evaluated once."""
+
+    def __init__(self, cfg: dict[str, ObservationGroupCfg], env: "ManagerBasedRlEnv"):
+        self._env = env
+        self._terms: list[Term] = []
+        self.groups: dict[str, ObservationGroup] = {}
+        dims: list[int] = []
+        for group_name, group_cfg in cfg.items():
+            if not group_cfg.terms:
+                raise UserError(f"observation group '{group_name}' has no terms")
+            slots = []
+            for name, term_cfg in group_cfg.terms.items():
+                slot = self._find(term_cfg)
+                if slot is None:
+                    slot = len(self._terms)
+                    term = Term("observation", f"{group_name}.{name}", term_cfg, env)
+                    value = term.checked()
+                    check_shape(term, value, (env.num_envs, -1))
+                    self._terms.append(term)
+                    dims.append(value.shape[1])
+                slots.append(slot)
+            self.groups[group_name] = ObservationGroup(group_name, group_cfg, slots, [dims[s] for s in slots], env)
+
+    def compute(self) -> dict[str, Tensor]:
+        """Observations of the present state, (N, dim) per group; pushes one frame into the histories."""
+        values = [term() for term in self._terms]
+        observations = {}
+        for name, group in self.groups.items():
+            frame = group.frame(values)
+            if group.cfg.history > 1:
+                group.history = torch.cat((group.history[:, 1:], frame.unsqueeze(1)), dim=1)
+                frame = group.history.flatten(1)
+            observations[name] = frame
+        return observations
+
+    def compute_first(self, env_ids: Tensor, observations: dict[str, Tensor]) -> dict[str, Tensor]:
+        """`observations` with the rows of worlds that have just been reset replaced by their first observation."""
+        values = [term() for term in self._terms]
+        for name, group in self.groups.items():
+            first = group.frame(values)[env_ids]
+            if group.cfg.history > 1:
+                group.history[env_ids] = first.unsqueeze(1).expand(-1, group.cfg.history, -1)
+                first = first.repeat(1, group.cfg.history)
+            observations[name] = observations[name].index_copy(0, env_ids, first)
+        return observations
+
+    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
+        return instances(self._terms)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "history": {name: g.history.clone() for name, g in self.groups.items()}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        for name, group in self.groups.items():
+            group.history.copy_(state["history"][name])
+
+    def _find(self, cfg: Any) -> int | None:
+        for slot, term in enumerate(self._terms):
+            if term.cfg.func is cfg.func and term.cfg.params == cfg.params and term.instance is None:
+                return slot
+        return None

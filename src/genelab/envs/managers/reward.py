@@ -1,0 +1,55 @@
+"""Rewards: a weighted sum of terms, times the control time step."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from genelab.envs.cfg import RewardTermCfg
+from genelab.envs.managers.base import Manager, instances
+from genelab.envs.terms import Term, check_shape
+
+if TYPE_CHECKING:
+    from genelab.envs.env import ManagerBasedRlEnv
+
+
+class RewardManager(Manager):
+    """Evaluates the terms and keeps each one's sum over the running episode."""
+
+    buffers = ("episode_sums",)
+
+    def __init__(self, cfg: dict[str, RewardTermCfg], env: "ManagerBasedRlEnv"):
+        self._env = env
+        self.terms = [Term("reward", name, term, env) for name, term in cfg.items()]
+        self._scale = env.cfg.control_dt if env.cfg.scale_rewards_by_dt else 1.0
+        self._values = torch.zeros(len(self.terms), env.num_envs, device=env.device)
+        self.episode_sums = torch.zeros_like(self._values)
+        """(T, N) weighted reward of each term since the episode began."""
+
+    def check(self) -> None:
+        """Evaluate every term once; raise for the first that does not fit."""
+        for term in self.terms:
+            check_shape(term, term.checked(), (self._env.num_envs,))
+
+    def compute(self) -> Tensor:
+        """(N,) reward of this step. Terms of weight zero are not evaluated."""
+        for row, term in enumerate(self.terms):
+            weight = term.cfg.weight  # type: ignore[attr-defined]  # read each step: curricula change it
+            if weight == 0.0:
+                self._values[row] = 0.0
+            else:
+                torch.mul(term(), weight * self._scale, out=self._values[row])
+        self.episode_sums += self._values
+        return self._values.sum(dim=0)
+
+    def clear(self, env_ids: Tensor) -> None:
+        """Take back the last step's reward in worlds whose physics broke down: it means nothing."""
+        self.episode_sums[:, env_ids] -= self._values[:, env_ids]
+
+    def reset(self, env_ids: Tensor) -> None:
+        super().reset(env_ids)
+        self.episode_sums[:, env_ids] = 0.0
+
+    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
+        return instances(self.terms)

@@ -1,0 +1,53 @@
+"""Action terms."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError
+from genelab.envs.cfg import ActionTermCfg
+from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.managers import ActionTerm
+from genelab.envs.terms import match_names
+
+
+@dataclass(kw_only=True)
+class JointPositionActionCfg(ActionTermCfg):
+    """Targets for position servos: ``target = offset + scale * action``, in metres or radians."""
+
+    joints: str | tuple[str, ...] = ".*"
+    """Regular expressions over joint names."""
+    scale: float = 1.0
+    default_offset: bool = True
+    """Offset targets by the robot's default joint positions; otherwise by zero."""
+
+    def build(self, env: ManagerBasedRlEnv) -> "JointPositionAction":
+        return JointPositionAction(self, env)
+
+
+class JointPositionAction(ActionTerm):
+    """Writes position targets to the actuators of the chosen joints, in joint order."""
+
+    cfg: JointPositionActionCfg
+
+    def __init__(self, cfg: JointPositionActionCfg, env: ManagerBasedRlEnv):
+        robot = env.robot
+        joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
+        self.joint_names = [robot.joint_names[j] for j in joints]
+        entity = robot.entity
+        drives = dict(zip(entity.actuated_joints, entity.actuator_ids.tolist(), strict=True))
+        for name in self.joint_names:
+            if name not in drives:
+                raise UserError(f"joint '{name}' of '{robot.name}' has no actuator")
+        super().__init__(cfg, env, len(joints))
+        self._actuators = torch.tensor([drives[name] for name in self.joint_names], device=env.device)
+        offset = robot.default_joint_pos[joints] if cfg.default_offset else torch.zeros(len(joints))
+        self._offset = offset.to(env.device)
+
+    def apply(self, action: Tensor) -> None:
+        self._env.engine.ctrl[:, self._actuators] = torch.add(self._offset, action, alpha=self.cfg.scale)
+
+    def describe(self) -> dict[str, Any]:
+        return {"dim": self.dim, "joints": self.joint_names, "scale": self.cfg.scale, "offset": self._offset.tolist()}

@@ -1,0 +1,38 @@
+"""Observation terms.  All return (N, d)."""
+
+import torch
+from torch import Tensor
+
+from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.terms import BodyRef
+
+
+def joint_pos_rel(env: ManagerBasedRlEnv) -> Tensor:
+    """Joint positions relative to the default pose.  (N, J)"""
+    return env.robot.joint_pos - env.robot.default_joint_pos
+
+
+def joint_vel(env: ManagerBasedRlEnv) -> Tensor:
+    """Joint velocities.  (N, J)"""
+    return env.robot.joint_vel
+
+
+def body_ang_vel(env: ManagerBasedRlEnv, body: BodyRef) -> Tensor:
+    """Angular velocity of one body in the world frame.  (N, 3)"""
+    return env.robot.body_ang_vel[:, body]
+
+
+def last_action(env: ManagerBasedRlEnv) -> Tensor:
+    """The previous raw action.  (N, A)"""
+    return env.action_manager.action
+
+
+def generated_command(env: ManagerBasedRlEnv, command: str) -> Tensor:
+    """The present value of a command.  (N, C)"""
+    return env.command_manager[command]
+
+
+def command_hint(env: ManagerBasedRlEnv, command: str, steps: int) -> Tensor:
+    """A command that is shown in the first `steps` observations of an episode and is zero afterwards.  (N, C)"""
+    visible = (env.episode_length_buf < steps).unsqueeze(-1)
+    return torch.where(visible, env.command_manager[command], 0.0)

@@ -1,0 +1,21 @@
+"""End conditions and success.  All return (N,) bool."""
+
+from torch import Tensor
+
+from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.terms import JointRef
+
+
+def time_out(env: ManagerBasedRlEnv) -> Tensor:
+    """The episode has reached its length."""
+    return env.episode_length_buf >= env.max_episode_length
+
+
+def joint_beyond(env: ManagerBasedRlEnv, joint: JointRef, limit: float) -> Tensor:
+    """A joint is further than `limit` from zero."""
+    return env.robot.joint_pos[:, joint].abs() > limit
+
+
+def survived(env: ManagerBasedRlEnv) -> Tensor:
+    """The episode reached its length without any failure."""
+    return env.truncated

@@ -1,0 +1,1 @@
+"""Learning: backends for RL libraries, evaluation of policies."""

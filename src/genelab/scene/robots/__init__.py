@@ -1,0 +1,1 @@
+"""Robot models: the project's own MJCF, primitive shapes only."""

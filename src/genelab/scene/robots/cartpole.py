@@ -1,0 +1,119 @@
+"""A cart on a rail with a chain of poles on top. No collisions."""
+
+import mujoco
+
+from genelab.scene.scene import EntityCfg
+
+BASE_HEIGHT = 0.12
+"""Height of the cart's centre above the ground, metres."""
+HINGE_HEIGHT = 0.05
+"""Height of the first hinge above the cart's centre, metres."""
+
+_NO_CONTACT = {"contype": 0, "conaffinity": 0}
+_POLE_COLORS = ([0.85, 0.37, 0.22, 1], [0.93, 0.66, 0.20, 1])
+
+
+def single_pole() -> EntityCfg:
+    """The cart of the inverted pendulum: joints ``slide``, ``hinge``; bodies ``cart``, ``pole``."""
+    return EntityCfg(
+        model=cartpole,
+        params={
+            "cart_size": (0.15, 0.10, 0.05),
+            "pole_radius": (0.025,),
+            "pole_length": (0.80,),
+            "pole_mass": (0.1,),
+            "pole_range": (1.2,),
+            "kp": 80.0,
+            "kd": 8.0,
+        },
+    )
+
+
+def double_pole() -> EntityCfg:
+    """The cart of the double inverted pendulum: joints ``slide``, ``hinge``, ``hinge_2``."""
+    return EntityCfg(
+        model=cartpole,
+        params={
+            "cart_size": (0.17, 0.11, 0.05),
+            "pole_radius": (0.023, 0.020),
+            "pole_length": (0.55, 0.45),
+            "pole_mass": (0.1, 0.08),
+            "pole_range": (1.2, 1.5),
+            "kp": 100.0,
+            "kd": 10.0,
+        },
+    )
+
+
+def cartpole(
+    cart_size: tuple[float, float, float],
+    pole_radius: tuple[float, ...],
+    pole_length: tuple[float, ...],
+    pole_mass: tuple[float, ...],
+    pole_range: tuple[float, ...],
+    kp: float,
+    kd: float,
+    cart_mass: float = 1.0,
+    rail_range: float = 3.0,
+    rail_damping: float = 0.05,
+    hinge_damping: float = 0.002,
+) -> mujoco.MjSpec:
+    """A 1-dof cart (slide along x) driven by a position servo, and one hinge (about y) per pole.
+
+    Sizes in metres (the cart's are half-sizes), masses in kg, ranges in m and rad (symmetric), kp in N/m, kd in N s/m.
+    """
+    spec = mujoco.MjSpec()
+    _add_rail(spec, rail_range)
+    cart = spec.worldbody.add_body(name="cart", pos=[0, 0, BASE_HEIGHT])
+    cart.add_joint(
+        name="slide",
+        type=mujoco.mjtJoint.mjJNT_SLIDE,
+        axis=[1, 0, 0],
+        range=[-rail_range, rail_range],
+        damping=[rail_damping, 0, 0],
+    )
+    cart.add_geom(
+        name="cart",
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        size=list(cart_size),
+        mass=cart_mass,
+        rgba=[0.20, 0.34, 0.52, 1],
+        **_NO_CONTACT,
+    )
+    parent, height = cart, HINGE_HEIGHT
+    for i, length in enumerate(pole_length):
+        suffix = "" if i == 0 else f"_{i + 1}"
+        pole = parent.add_body(name=f"pole{suffix}", pos=[0, 0, height])
+        pole.add_joint(
+            name=f"hinge{suffix}",
+            type=mujoco.mjtJoint.mjJNT_HINGE,
+            axis=[0, 1, 0],
+            range=[-pole_range[i], pole_range[i]],
+            damping=[hinge_damping, 0, 0],
+        )
+        pole.add_geom(
+            name=f"pole{suffix}",
+            type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+            size=[pole_radius[i], 0, 0],
+            fromto=[0, 0, 0, 0, 0, length],
+            mass=pole_mass[i],
+            rgba=_POLE_COLORS[i % len(_POLE_COLORS)],
+            **_NO_CONTACT,
+        )
+        parent, height = pole, length
+    servo = spec.add_actuator(name="slide", target="slide", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    servo.set_to_position(kp=kp, kv=kd)
+    # Level with the poles, wide enough for the whole track.
+    spec.worldbody.add_camera(name="side", pos=[0, -3.6, 0.75], xyaxes=[1, 0, 0, 0, 0.06, 1], fovy=42)
+    return spec
+
+
+def _add_rail(spec: mujoco.MjSpec, rail_range: float) -> None:
+    spec.worldbody.add_geom(
+        name="rail",
+        type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+        size=[0.02, 0, 0],
+        fromto=[-rail_range, 0, BASE_HEIGHT, rail_range, 0, BASE_HEIGHT],
+        rgba=[0.45, 0.48, 0.52, 1],
+        **_NO_CONTACT,
+    )

@@ -1,0 +1,216 @@
+"""The scene: configs of what stands in one world, and the compiled model with every name in it.
+
+Joint, body and actuator order of the compiled `MjModel` is the order of every array in the project, on every engine.
+Names of an entity's parts are prefixed with the entity's own name: joint ``hinge`` of robot ``robot`` is ``robot/hinge``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import mujoco
+import numpy as np
+
+from genelab.core.errors import UserError, unknown
+
+
+@dataclass(kw_only=True)
+class EntityCfg:
+    """A robot or an object: an MJCF fragment and where it stands."""
+
+    model: Callable[..., mujoco.MjSpec]
+    """Builds the MJCF; called with `params`."""
+    params: dict[str, Any] = field(default_factory=dict)
+    pos: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Position of the entity's root in the world, metres."""
+    quat: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    """Orientation of the root, wxyz."""
+    joint_pos: dict[str, float] = field(default_factory=dict)
+    """Default joint positions by joint name; joints not named start at the model's zero."""
+
+
+@dataclass(kw_only=True)
+class GroundCfg:
+    """An infinite plane at z = 0."""
+
+    collide: bool = True
+    """Whether anything can touch it. Switch off where nothing should: collision detection costs time."""
+    friction: float = 1.0
+
+    def unused_fields(self) -> dict[str, str]:
+        return {} if self.collide else {"friction": "the ground collides with nothing (collide is false)"}
+
+
+@dataclass(kw_only=True)
+class ContactSensorCfg:
+    """Net contact force between two sides, each named as ``entity/name``. `other` empty means anything."""
+
+    side: str
+    kind: Literal["geom", "body", "subtree"] = "body"
+    other: str = ""
+    other_kind: Literal["geom", "body", "subtree"] = "body"
+
+
+@dataclass(kw_only=True)
+class SceneCfg:
+    """Everything in one world."""
+
+    robots: dict[str, EntityCfg] = field(default_factory=dict)
+    """Actuated entities. Terms address the first one unless they say otherwise."""
+    objects: dict[str, EntityCfg] = field(default_factory=dict)
+    """Things robots act on."""
+    ground: GroundCfg = field(default_factory=GroundCfg)
+    contact_sensors: dict[str, ContactSensorCfg] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entity:
+    """Where one entity's parts are in the arrays of the compiled model."""
+
+    name: str
+    joint_names: tuple[str, ...]
+    """Hinge and slide joints, without the entity's prefix."""
+    qpos_ids: np.ndarray
+    qvel_ids: np.ndarray
+    joint_ids: np.ndarray
+    body_names: tuple[str, ...]
+    body_ids: np.ndarray
+    actuator_names: tuple[str, ...]
+    actuator_ids: np.ndarray
+    actuated_joints: tuple[str, ...]
+    """The joint each actuator drives."""
+    free_qpos: int | None
+    """First qpos of the free root joint, or None for a fixed base."""
+    free_qvel: int | None
+
+
+class Scene:
+    """A compiled scene. `model` is the canonical description; engines reproduce it and check it by name."""
+
+    def __init__(self, cfg: SceneCfg, dt: float):
+        self.cfg = cfg
+        self.spec = _world_spec(cfg, dt)
+        entities = {**cfg.robots, **cfg.objects}
+        for name, entity in entities.items():
+            _attach(self.spec, name, entity)
+        for name, sensor in cfg.contact_sensors.items():
+            _add_contact_sensor(self.spec, name, sensor)
+        try:
+            self.model: mujoco.MjModel = self.spec.compile()
+        except ValueError as error:
+            raise UserError(f"the scene does not compile: {error}") from error
+        self.entities = {name: _locate(self.model, name) for name in entities}
+        self.default_qpos = self._default_qpos(entities)
+        self.contact_slices = {name: _sensor_slice(self.model, name) for name in cfg.contact_sensors}
+
+    def _default_qpos(self, entities: dict[str, EntityCfg]) -> np.ndarray:
+        qpos = self.model.qpos0.copy()
+        for name, cfg in entities.items():
+            located = self.entities[name]
+            index = dict(zip(located.joint_names, located.qpos_ids, strict=True))
+            for joint, value in cfg.joint_pos.items():
+                if joint not in index:
+                    raise unknown(f"joint of '{name}' in its joint_pos", joint, index)
+                qpos[index[joint]] = value
+        return qpos
+
+
+def _world_spec(cfg: SceneCfg, dt: float) -> mujoco.MjSpec:
+    spec = mujoco.MjSpec()
+    spec.option.timestep = dt
+    spec.visual.global_.offwidth, spec.visual.global_.offheight = 1280, 960
+    spec.visual.headlight.ambient = [0.35, 0.35, 0.35]
+    spec.visual.headlight.diffuse = [0.4, 0.4, 0.4]
+    spec.add_texture(
+        name="sky",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=[0.86, 0.90, 0.95],
+        rgb2=[0.56, 0.66, 0.78],
+        width=64,
+        height=64 * 6,
+    )
+    spec.add_texture(
+        name="ground",
+        type=mujoco.mjtTexture.mjTEXTURE_2D,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+        rgb1=[0.80, 0.82, 0.84],
+        rgb2=[0.70, 0.73, 0.76],
+        width=256,
+        height=256,
+    )
+    material = spec.add_material(name="ground", texrepeat=[1, 1], texuniform=True, reflectance=0.05)
+    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "ground"
+    spec.worldbody.add_light(pos=[0, -1, 4], dir=[0, 0.25, -1], diffuse=[0.5, 0.5, 0.5], castshadow=True)
+    spec.worldbody.add_geom(
+        name="ground",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[0, 0, 0.05],
+        material="ground",
+        contype=int(cfg.ground.collide),
+        conaffinity=int(cfg.ground.collide),
+        friction=[cfg.ground.friction, 0.005, 0.0001],
+    )
+    return spec
+
+
+def _attach(spec: mujoco.MjSpec, name: str, cfg: EntityCfg) -> None:
+    try:
+        child = cfg.model(**cfg.params)
+    except TypeError as error:
+        raise UserError(f"entity '{name}': {error}") from error
+    frame = spec.worldbody.add_frame(pos=list(cfg.pos), quat=list(cfg.quat))
+    spec.attach(child, frame=frame, prefix=f"{name}/")
+
+
+def _add_contact_sensor(spec: mujoco.MjSpec, name: str, cfg: ContactSensorCfg) -> None:
+    kinds = {
+        "geom": mujoco.mjtObj.mjOBJ_GEOM,
+        "body": mujoco.mjtObj.mjOBJ_BODY,
+        "subtree": mujoco.mjtObj.mjOBJ_XBODY,
+    }
+    data_bits, net_force = 1 << mujoco.mjtConDataField.mjCONDATA_FORCE.value, 3
+    sensor = spec.add_sensor(
+        name=name,
+        type=mujoco.mjtSensor.mjSENS_CONTACT,
+        objtype=kinds[cfg.kind],
+        objname=cfg.side,
+        intprm=[data_bits, net_force, 1],
+    )
+    if cfg.other:
+        sensor.reftype, sensor.refname = kinds[cfg.other_kind], cfg.other
+
+
+def _sensor_slice(model: mujoco.MjModel, name: str) -> slice:
+    sensor = model.sensor(name)
+    start = int(sensor.adr[0])
+    return slice(start, start + int(sensor.dim[0]))
+
+
+def _locate(model: mujoco.MjModel, entity: str) -> Entity:
+    prefix = f"{entity}/"
+    joints, free = [], None
+    for joint in (model.joint(i) for i in range(model.njnt)):
+        if not joint.name.startswith(prefix):
+            continue
+        if model.jnt_type[joint.id] == mujoco.mjtJoint.mjJNT_FREE.value:
+            free = joint
+        elif model.jnt_type[joint.id] != mujoco.mjtJoint.mjJNT_BALL.value:
+            joints.append(joint)
+    bodies = [b for b in (model.body(i) for i in range(model.nbody)) if b.name.startswith(prefix)]
+    actuators = [a for a in (model.actuator(i) for i in range(model.nu)) if a.name.startswith(prefix)]
+    driven = [model.joint(int(a.trnid[0])).name for a in actuators]
+    return Entity(
+        name=entity,
+        joint_names=tuple(j.name.removeprefix(prefix) for j in joints),
+        qpos_ids=np.array([j.qposadr[0] for j in joints], dtype=np.int64),
+        qvel_ids=np.array([j.dofadr[0] for j in joints], dtype=np.int64),
+        joint_ids=np.array([j.id for j in joints], dtype=np.int64),
+        body_names=tuple(b.name.removeprefix(prefix) for b in bodies),
+        body_ids=np.array([b.id for b in bodies], dtype=np.int64),
+        actuator_names=tuple(a.name.removeprefix(prefix) for a in actuators),
+        actuator_ids=np.array([a.id for a in actuators], dtype=np.int64),
+        actuated_joints=tuple(name.removeprefix(prefix) for name in driven),
+        free_qpos=int(free.qposadr[0]) if free is not None else None,
+        free_qvel=int(free.dofadr[0]) if free is not None else None,
+    )

@@ -1,0 +1,36 @@
+"""The bundled tasks, by name only: the modules with their configs are imported on use."""
+
+from genelab.core.registry import TaskSpec
+
+
+def bundled() -> list[TaskSpec]:
+    """Every task that comes with the package."""
+    pendulum = "genelab.tasks.pendulum"
+    return [
+        TaskSpec(
+            id="GeneLab-Inverted-Pendulum-v0",
+            summary="Balance one pole on a cart",
+            env=f"{pendulum}:single",
+            agents={"rsl_rl": f"{pendulum}:single_ppo"},
+            presets=f"{pendulum}:SINGLE_PRESETS",
+            tags=("pendulum", "reference"),
+            published="return_mean 39.977 / 39.994 / 39.986 (seeds 1, 2, 3; 150 iterations x 4096 worlds; ceiling 40)",
+        ),
+        TaskSpec(
+            id="GeneLab-Double-Inverted-Pendulum-v0",
+            summary="Balance two poles on top of each other on a cart",
+            env=f"{pendulum}:double",
+            agents={"rsl_rl": f"{pendulum}:double_ppo"},
+            presets=f"{pendulum}:DOUBLE_PRESETS",
+            tags=("pendulum", "reference"),
+            published="return_mean 59.933 / 59.914 / 59.897 (seeds 1, 2, 3; 300 iterations x 4096 worlds; ceiling 60)",
+        ),
+        TaskSpec(
+            id="GeneLab-Inverted-Pendulum-Memory-v0",
+            summary="Drive the balanced cart to a place shown only in the first five steps",
+            env=f"{pendulum}:memory",
+            agents={"rsl_rl": f"{pendulum}:memory_ppo"},
+            presets=f"{pendulum}:MEMORY_PRESETS",
+            tags=("pendulum", "recurrent"),
+        ),
+    ]
