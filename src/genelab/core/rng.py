@@ -33,7 +33,7 @@ class Streams:
 
     def uniform(self, name: str, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> Tensor:
         """Samples of U(low, high)."""
-        return torch.rand(tuple(shape), generator=self[name], device=self.device).mul_(high - low).add_(low)
+        return torch.empty(tuple(shape), device=self.device).uniform_(low, high, generator=self[name])
 
     def normal(self, name: str, shape: Sequence[int]) -> Tensor:
         """Samples of N(0, 1)."""

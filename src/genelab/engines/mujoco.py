@@ -76,8 +76,9 @@ class MujocoEngine(Engine):
         self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         self._qpos[:] = torch.from_numpy(scene.default_qpos)
         self._default_row = self._rows[0].copy()
-        self.qpos = self._qpos.float()
-        self.qvel = self._qvel.float()
+        # Stored by column: terms read single joints of all worlds, and a contiguous column is what torch is fast on.
+        self.qpos = self._qpos.T.float().contiguous().T
+        self.qvel = self._qvel.T.float().contiguous().T
         self.ctrl = self._ctrl.float()
         self.failed = torch.zeros(num_envs, dtype=torch.bool)
         if scene.contact_slices:

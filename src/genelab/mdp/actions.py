@@ -10,6 +10,7 @@ from genelab.core.errors import UserError
 from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm
+from genelab.envs.robot import index_of
 from genelab.envs.terms import match_names
 
 
@@ -42,7 +43,7 @@ class JointPositionAction(ActionTerm):
             if name not in drives:
                 raise UserError(f"joint '{name}' of '{robot.name}' has no actuator")
         super().__init__(cfg, env, len(joints))
-        self._actuators = torch.tensor([drives[name] for name in self.joint_names], device=env.device)
+        self._actuators = index_of([drives[name] for name in self.joint_names])
         offset = robot.default_joint_pos[joints] if cfg.default_offset else torch.zeros(len(joints))
         self._offset = offset.to(env.device)
 

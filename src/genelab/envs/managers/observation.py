@@ -43,7 +43,7 @@ class ObservationGroup:
         self._env = env
 
     def frame(self, values: list[Tensor]) -> Tensor:
-        """One processed frame (N, frame_dim) from the raw values of the manager's terms."""
+        """One processed frame (rows, frame_dim) from the raw values of the manager's terms."""
         frame = torch.cat([values[slot] for slot in self.slots], dim=-1)
         if self._noise is not None:
             frame += self._env.streams.uniform(f"noise/{self.name}", frame.shape, -1.0, 1.0).mul_(self._noise)
@@ -92,9 +92,9 @@ class ObservationManager(Manager):
 
     def compute_first(self, env_ids: Tensor, observations: dict[str, Tensor]) -> dict[str, Tensor]:
         """`observations` with the rows of worlds that have just been reset replaced by their first observation."""
-        values = [term() for term in self._terms]
+        values = [term()[env_ids] for term in self._terms]
         for name, group in self.groups.items():
-            first = group.frame(values)[env_ids]
+            first = group.frame(values)
             if group.cfg.history > 1:
                 group.history[env_ids] = first.unsqueeze(1).expand(-1, group.cfg.history, -1)
                 first = first.repeat(1, group.cfg.history)
