@@ -22,7 +22,7 @@ class MetricsManager(Manager):
     def __init__(self, cfg: dict[str, MetricTermCfg], env: "ManagerBasedRlEnv"):
         self._env = env
         self.terms = [Term("metric", name, term, env) for name, term in cfg.items()]
-        self.episode_sums = torch.zeros(len(self.terms), env.num_envs, device=env.device)
+        self.episode_sums = torch.zeros(len(self.terms), env.num_envs, dtype=torch.float64, device=env.device)
         """(T, N)"""
 
     def check(self) -> None:

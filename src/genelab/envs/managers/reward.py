@@ -24,8 +24,8 @@ class RewardManager(Manager):
         self.terms = [Term("reward", name, term, env) for name, term in cfg.items()]
         self._scale = env.cfg.control_dt if env.cfg.scale_rewards_by_dt else 1.0
         self._values = torch.zeros(len(self.terms), env.num_envs, device=env.device)
-        self.episode_sums = torch.zeros_like(self._values)
-        """(T, N) weighted reward of each term since the episode began."""
+        self.episode_sums = torch.zeros_like(self._values, dtype=torch.float64)
+        """(T, N) weighted reward of each term since the episode began; float64, for a thousand small steps add up."""
 
     def check(self) -> None:
         """Evaluate every term once; raise for the first that does not fit."""

@@ -1,0 +1,5 @@
+"""``python -m genelab``."""
+
+from genelab.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""The command line: one module per command. Heavy modules are imported inside functions."""

@@ -1,0 +1,57 @@
+"""genelab eval"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
+
+
+def evaluate(
+    ctx: typer.Context,
+    task: Task,
+    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint of a trained policy.", show_default=False)],
+    num_envs: Annotated[int, typer.Option(help="At most this many worlds.")] = 64,
+    episodes: Annotated[int, typer.Option(help="Episodes in all, the same number in every world.")] = 100,
+    seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
+    deterministic: Annotated[bool, typer.Option("--deterministic/--stochastic", help="Mean or sampled actions.")] = True,
+    noise: Annotated[bool, typer.Option("--noise/--no-noise", help="Observation noise of the actor.")] = True,
+    out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Stop after this many control steps.")] = None,
+    sim: Sim = None,
+    gpu: Gpu = False,
+    dt: Dt = None,
+) -> None:
+    """Evaluate a checkpoint over a fixed number of episodes per world.
+
+    Example: genelab eval GeneLab-Inverted-Pendulum-v0 logs/…/model_final.pt --episodes 100 --out eval.json
+    """
+    from genelab.experiment.evaluate import EvalRequest, run_evaluation
+
+    record = run_evaluation(
+        EvalRequest(
+            task=task,
+            checkpoint=checkpoint,
+            overrides=shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim),
+            num_envs=num_envs,
+            episodes=episodes,
+            seed=seed,
+            deterministic=deterministic,
+            noise=noise,
+            max_steps=max_steps,
+            out=out,
+        ),
+        say=typer.echo,
+    )
+    metrics = record["metrics"]
+    typer.echo(
+        f"return_mean {metrics['return_mean']:.3f} ± {metrics['return_ci95']:.3f} (95 %), "
+        f"length_mean {metrics['length_mean']:.1f}, "
+        f"success_rate {'-' if metrics['success_rate'] is None else format(metrics['success_rate'], '.3f')}, "
+        f"{record['num_episodes']} episodes, {record['wall_clock_seconds']:.1f} s"
+    )
+    if not record["complete"]:
+        typer.echo(f"stopped by --max-steps before every world had its {record['episodes_per_env']} episodes")
+    if out is not None:
+        typer.echo(f"written to {out}")

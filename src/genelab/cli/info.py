@@ -1,0 +1,40 @@
+"""genelab info"""
+
+import inspect
+from typing import Annotated
+
+import typer
+
+from genelab.cli.options import Task
+
+
+def info(
+    ctx: typer.Context,
+    task: Task,
+    overrides: Annotated[bool, typer.Option("--overrides", help="Only the overridable paths.")] = False,
+    play: Annotated[bool, typer.Option("--play", help="The environment of play and eval, not of training.")] = False,
+    preset: Annotated[str, typer.Option(help="auto, cpu or reference.")] = "auto",
+) -> None:
+    """Show a task: its MDP, presets, published result, and every path that can be overridden.
+
+    Example: genelab info GeneLab-Inverted-Pendulum-v0 --overrides
+    """
+    from genelab.core.overrides import leaves, show, type_name
+    from genelab.core.registry import load
+    from genelab.experiment.setup import resolve
+
+    setup = resolve(task, play=play, preset=preset, user=ctx.obj)
+    spec = setup.spec
+    if not overrides:
+        typer.echo(f"{spec.id}\n\n{inspect.cleandoc(load(spec.env).__doc__ or spec.summary)}\n")
+        if spec.published:
+            typer.echo(f"Published: {spec.published}\n")
+        for name in ("reference", *(load(spec.presets) if spec.presets else {})):
+            marker = " (in use)" if name == setup.preset else ""
+            changes = spec.preset(name)
+            typer.echo(f"Preset {name}{marker}: {'the values of the task' if not changes else ''}".rstrip())
+            for path, value in changes.items():
+                typer.echo(f"  {path} = {show(value)}")
+        typer.echo(f"\nAgents: {', '.join(spec.agents) or 'none'}\n\nOverrides (path, type, value):")
+    for leaf in leaves(setup.roots):
+        typer.echo(f"  --{leaf.path}  {type_name(leaf.type)}  {show(leaf.value)}")

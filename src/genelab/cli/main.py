@@ -1,0 +1,106 @@
+"""The `genelab` command: options with a dot are config overrides, everything else is Typer's."""
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from genelab import __version__
+from genelab.cli import eval as eval_command
+from genelab.cli import info as info_command
+from genelab.cli import list as list_command
+from genelab.cli import play as play_command
+from genelab.cli import train as train_command
+from genelab.core.errors import RunStopped, UserError, hint
+
+CONTEXT = {"token_normalize_func": lambda name: name.replace("_", "-"), "help_option_names": ["-h", "--help"]}
+
+app = typer.Typer(
+    name="genelab",
+    help="Define a robot-learning task once; train, evaluate and play it.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings=CONTEXT,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("list")(list_command.list_things)
+app.command("info")(info_command.info)
+app.command("play")(play_command.play)
+app.command("train")(train_command.train)
+app.command("eval")(eval_command.evaluate)
+
+WITH_OVERRIDES = {"info", "play", "train", "eval"}
+"""Commands that take dotted config overrides."""
+
+# Typer carries its own copy of click and exports only the leaves of its exceptions.
+_UsageError: type[Any] = typer.BadParameter.__bases__[0]
+
+_OVERRIDE = re.compile(r"--(?P<path>[A-Za-z_][\w-]*(\.[\w-]+)+)(=(?P<value>.*))?", re.DOTALL)
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
+    if version:
+        typer.echo(f"genelab {__version__}")
+        raise typer.Exit
+
+
+def split_overrides(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Take ``--a.b.c VALUE`` and ``--a.b.c=VALUE`` out of the arguments."""
+    rest: list[str] = []
+    overrides: list[tuple[str, str]] = []
+    words = iter(arguments)
+    for word in words:
+        match = _OVERRIDE.fullmatch(word)
+        if match is None:
+            rest.append(word)
+            continue
+        value = match["value"]
+        if value is None:
+            value = next(words, None)
+        if value is None or value.startswith("--"):
+            raise UserError(f"{word} needs a value")
+        overrides.append((match["path"], value))
+    return rest, overrides
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 stopped, 2 a mistake in the request."""
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return the exit code."""
+    try:
+        words, overrides = split_overrides(arguments)
+        command = next((word for word in words if not word.startswith("-")), None)
+        if overrides and command not in WITH_OVERRIDES:
+            raise UserError(f"'{command}' takes no config overrides such as --{overrides[0][0]}")
+        result = typer.main.get_command(app).main(words, "genelab", standalone_mode=False, obj=overrides)
+        return result if isinstance(result, int) else 0
+    except UserError as error:
+        return _fail(error, 2)
+    except RunStopped as error:
+        return _fail(error, 1)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        return _fail("interrupted", 130)
+    except _UsageError as error:
+        return _fail(_explain(error), 2)
+
+
+def _explain(error: Any) -> str:
+    """A usage error in one line, with the nearest valid name."""
+    if hasattr(error, "option_name") and error.ctx is not None:  # no such option
+        options = [name for parameter in error.ctx.command.params for name in parameter.opts]
+        return f"unknown option '{error.option_name}'{hint(error.option_name, options)}"
+    return " ".join(error.format_message().split()).rstrip(".")
+
+
+def _fail(message: object, code: int) -> int:
+    print(f"genelab: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,1 @@
+"""Runs: their directories, provenance, launch, playback and evaluation."""

@@ -1,0 +1,84 @@
+"""Evaluation of a checkpoint, written down with everything needed to repeat it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from genelab.core.config import digest
+from genelab.core.files import write_json
+from genelab.experiment import provenance
+from genelab.experiment.inference import setup_policy
+from genelab.rl.evaluator import evaluate, plan
+
+UNUSED_IN_EVAL = {
+    "env.num_envs": "an evaluation takes its number of worlds from --num-envs and --episodes",
+    "env.simulation.steps": "an evaluation is as long as its episodes (--max-steps bounds it)",
+    "env.simulation.vis": "an evaluation shows no window; use play",
+}
+
+
+@dataclass(frozen=True)
+class EvalRequest:
+    """What the user asked to evaluate."""
+
+    task: str
+    checkpoint: Path
+    overrides: list[tuple[str, str]] = field(default_factory=list)
+    num_envs: int = 64
+    episodes: int = 100
+    seed: int = 0
+    deterministic: bool = True
+    noise: bool = True
+    max_steps: int | None = None
+    out: Path | None = None
+
+
+def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
+    """Evaluate and, if the request says where, write the result."""
+    protocol = plan(request.episodes, request.num_envs)
+    user = list(request.overrides)
+    if not request.noise:
+        user.append(("env.observations.policy.noise", "false"))
+    setup, inference, source = setup_policy(
+        request.task,
+        request.checkpoint,
+        user,
+        seed=request.seed,
+        num_envs=protocol.num_envs,
+        unused=UNUSED_IN_EVAL,
+        say=say,
+    )
+    result = evaluate(
+        inference.env,
+        inference.policy,
+        protocol.episodes_per_env,
+        seed=request.seed,
+        deterministic=request.deterministic,
+        max_steps=request.max_steps,
+    )
+    inference.env.close()
+    record = {
+        "task": request.task,
+        "checkpoint": str(request.checkpoint),
+        "num_episodes": result["num_episodes"],
+        "complete": result["complete"],
+        "metrics": result["metrics"],
+        "episodes": result["episodes"],
+        "steps": result["steps"],
+        "wall_clock_seconds": result["wall_clock_seconds"],
+        "seed": request.seed,
+        "deterministic": request.deterministic,
+        "noise": request.noise,
+        "num_envs": protocol.num_envs,
+        "episodes_per_env": protocol.episodes_per_env,
+        "evaluated_at": provenance.now(),
+        "engine": setup.env_cfg.simulation.engine,
+        "config_hash": digest(setup.env_cfg),
+        "git_commit": provenance.git_commit(),
+        "versions": provenance.versions(),
+        "trained": {key: source.get(key) for key in ("seed", "preset", "engine", "backend", "git_commit")},
+    }
+    if request.out is not None:
+        write_json(request.out, record)
+    return record

@@ -1,0 +1,65 @@
+"""A trained policy in an environment it fits, from a checkpoint alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from genelab.core.config import from_dict
+from genelab.core.errors import UserError
+from genelab.envs import ManagerBasedRlEnv
+from genelab.experiment.run import RUN_FILE, Run
+from genelab.experiment.setup import Setup, apply_run_changes, resolve
+from genelab.rl.backends import BACKENDS, make_backend
+from genelab.rl.backends.base import InferenceSetup
+from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
+
+
+def setup_policy(
+    task: str,
+    path: Path,
+    user: list[tuple[str, str]],
+    *,
+    seed: int = 0,
+    num_envs: int | None = None,
+    unused: dict[str, str] | None = None,
+    say: Callable[[str], None] = print,
+) -> tuple[Setup, InferenceSetup, dict[str, Any]]:
+    """The task's play environment with the changes the policy was trained with, and the policy of a checkpoint.
+
+    Networks are built from the config in the checkpoint, so agent overrides have no place here. Returns the setup, the
+    environment with its policy, and what the checkpoint says about its origin.
+    """
+    checkpoint = read_checkpoint(path, task)
+    infos = checkpoint[INFO_KEY]
+    if infos.get("backend") not in BACKENDS:
+        raise UserError(f"'{path}' was made by backend '{infos.get('backend')}', which this version does not have")
+    setup = resolve(
+        task,
+        play=True,
+        preset="reference",
+        user=user,
+        unused={"agent": f"the networks come from '{path.name}'", **(unused or {})},
+    )
+    ours = {change.path for change in setup.changes}
+    inherited = {p: v for p, v in infos.get("env_changes", {}).items() if p not in ours}
+    for change in apply_run_changes(setup, inherited):
+        if change.old != change.new:
+            say(f"from the run: {change}")
+    if num_envs is not None:
+        setup.env_cfg.num_envs = num_envs
+    env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
+    policy = make_backend(infos["backend"]).load(env, from_dict(Any, infos["agent"]), checkpoint)
+    return setup, InferenceSetup(env, policy), infos
+
+
+def newest_checkpoint(task: str, root: Path = Path("logs")) -> Path:
+    """The last checkpoint of the newest local run of a task."""
+    runs = []
+    for run_file in root.rglob(RUN_FILE):
+        run = Run.open(run_file.parent)
+        checkpoints = sorted(run.directory.glob("model_*.pt"), key=lambda path: path.stat().st_mtime)
+        if run.meta.get("task") == task and checkpoints:
+            runs.append(checkpoints[-1])
+    if not runs:
+        raise UserError(f"there is no trained policy of '{task}' under '{root}': train one, or name it with --checkpoint")
+    return max(runs, key=lambda path: path.stat().st_mtime)

@@ -1,0 +1,165 @@
+"""The run directory: what a training writes, and what it is resumed from.
+
+    run.json                     what was run, with what, and how it ended
+    params/env.json, agent.json  complete configs
+    metrics.jsonl                one line per iteration; also as TensorBoard events
+    model_<iter>.pt              checkpoints; model_final.pt at the end
+    state/resume.pt              the last complete state
+
+Every file but the growing logs appears by write-then-rename.
+"""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from genelab.core.config import from_dict, to_dict
+from genelab.core.errors import RunStopped, UserError
+from genelab.core.files import write_atomic, write_json, write_text
+from genelab.experiment.console import Progress, make_progress
+from genelab.rl.checkpoint import read_tensors
+
+RUN_FILE = "run.json"
+METRICS_FILE = "metrics.jsonl"
+STATE_FILE = "state/resume.pt"
+
+
+def new_directory(backend: str, task: str, root: Path = Path("logs")) -> Path:
+    """``logs/<backend>/<task>/<date_time>``, with a number behind it if that exists."""
+    stem = root / backend / task / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    candidate, number = stem, 1
+    while candidate.exists():
+        number += 1
+        candidate = stem.with_name(f"{stem.name}_{number}")
+    return candidate
+
+
+class Run:
+    """One training run on disk."""
+
+    def __init__(self, directory: Path, meta: dict[str, Any]):
+        self.directory = directory
+        self.meta = meta
+        self.stop_requested = False
+        self._progress: Progress | None = None
+        self._metrics: Any = None
+        self._writer: Any = None
+        self._first_logged = 0
+
+    @classmethod
+    def create(cls, directory: Path, meta: dict[str, Any], env_cfg: Any, agent_cfg: Any) -> "Run":
+        """Make the directory and write down what is about to be run."""
+        if (directory / RUN_FILE).exists():
+            raise UserError(f"'{directory}' already holds a run: continue it with --resume, or choose another --log-dir")
+        run = cls(directory, meta)
+        try:
+            (directory / "params").mkdir(parents=True, exist_ok=True)
+            write_json(directory / "params/env.json", to_dict(env_cfg))
+            write_json(directory / "params/agent.json", to_dict(agent_cfg))
+            run.update_meta(status="running")
+        except OSError as error:
+            raise UserError(f"cannot write to '{directory}': {error.strerror}") from error
+        return run
+
+    @classmethod
+    def open(cls, directory: Path) -> "Run":
+        """A run that was started before."""
+        path = directory / RUN_FILE
+        if not path.is_file():
+            raise UserError(f"no run at '{directory}' (there is no {RUN_FILE})")
+        try:
+            return cls(directory, json.loads(path.read_text()))
+        except ValueError as error:
+            raise UserError(f"'{path}' is not readable: {error}") from error
+
+    def configs(self) -> tuple[Any, Any]:
+        """The environment and agent configs the run was started with."""
+        loaded = []
+        for name in ("env", "agent"):
+            path = self.directory / f"params/{name}.json"
+            try:
+                loaded.append(from_dict(Any, json.loads(path.read_text())))
+            except (OSError, ValueError) as error:
+                raise UserError(f"cannot read '{path}': {error}") from error
+        return loaded[0], loaded[1]
+
+    def update_meta(self, **changes: Any) -> None:
+        """Change entries of run.json."""
+        self.meta |= changes
+        write_json(self.directory / RUN_FILE, self.meta)
+
+    def start_logging(self, iteration: int, total_iterations: int) -> None:
+        """Open the logs. Lines of iterations that are about to be run again are dropped."""
+        from torch.utils.tensorboard.writer import SummaryWriter
+
+        path = self.directory / METRICS_FILE
+        if path.exists():
+            lines = [line for line in path.read_text().splitlines() if _iteration_of(line) in range(1, iteration + 1)]
+            write_text(path, "".join(line + "\n" for line in lines))
+        self._metrics = path.open("a", buffering=1, encoding="utf-8")
+        self._writer = SummaryWriter(str(self.directory), purge_step=iteration + 1)
+        self._progress = make_progress(total_iterations, iteration)
+
+    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float]) -> None:
+        """Record one iteration."""
+        if self._metrics is None:
+            self.start_logging(iteration - 1, total_iterations)
+        try:
+            self._metrics.write(json.dumps({"iteration": iteration, **metrics}) + "\n")
+            for name, value in metrics.items():
+                self._writer.add_scalar(name if "/" in name else f"train/{name}", value, iteration)
+        except OSError as error:
+            raise self._write_failed(error) from error
+        if self._progress is not None:
+            self._progress.update(iteration, metrics)
+
+    def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path:
+        """Store a checkpoint under a file name."""
+        return self._save(name, data)
+
+    def save_state(self, data: dict[str, Any]) -> None:
+        """Store what exact resume needs, replacing the previous state."""
+        self._save(STATE_FILE, data)
+
+    def load_state(self) -> dict[str, Any] | None:
+        """The last stored state, or None if the run starts from nothing."""
+        path = self.directory / STATE_FILE
+        return read_tensors(path) if path.exists() else None
+
+    def close(self, status: str) -> None:
+        """Flush the logs and write down how the run ended."""
+        try:
+            if self._progress is not None:
+                self._progress.close()
+            if self._writer is not None:
+                self._writer.close()
+            if self._metrics is not None:
+                self._metrics.close()
+            self.update_meta(status=status)
+        except OSError as error:
+            if status != "failed":  # a run that failed for lack of space cannot say so on the same disk
+                raise self._write_failed(error) from error
+
+    def _save(self, name: str, data: dict[str, Any]) -> Path:
+        path = self.directory / name
+        try:
+            write_atomic(path, lambda temporary: torch.save(data, temporary))
+        except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
+            raise self._write_failed(error) from error
+        return path
+
+    def _write_failed(self, error: Exception) -> RunStopped:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error).splitlines()[0]
+        saved = sorted(self.directory.glob("model_*.pt"), key=lambda path: path.stat().st_mtime)
+        kept = f"{saved[-1].name} and the state to resume from are intact" if saved else "nothing had been saved yet"
+        return RunStopped(f"cannot write to '{self.directory}': {reason}; {kept}")
+
+
+def _iteration_of(line: str) -> int:
+    try:
+        return int(json.loads(line)["iteration"])
+    except (ValueError, KeyError, TypeError):
+        return -1  # the half-written last line of a killed run

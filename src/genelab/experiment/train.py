@@ -1,0 +1,160 @@
+"""Training: a new run, or the continuation of one."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from genelab.core import overrides
+from genelab.core.config import digest, to_dict
+from genelab.core.errors import UserError
+from genelab.envs import ManagerBasedRlEnv
+from genelab.experiment import provenance
+from genelab.experiment.run import Run, new_directory
+from genelab.experiment.setup import Setup, resolve
+from genelab.experiment.viewer import open_viewer
+from genelab.rl.backends import backend_of
+from genelab.rl.backends.base import TrainResult
+from genelab.rl.checkpoint import read_checkpoint
+
+UNUSED_IN_TRAINING = {"env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)"}
+
+_SOURCE_KEYS = ("task", "backend", "seed", "preset", "engine", "git_commit", "versions")
+"""Entries of run.json that every checkpoint carries too."""
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """What the user asked to train."""
+
+    task: str
+    overrides: list[tuple[str, str]] = field(default_factory=list)
+    preset: str = "auto"
+    backend: str | None = None
+    log_dir: Path | None = None
+    checkpoint: Path | None = None
+    command: str = ""
+
+
+def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Run, TrainResult]:
+    """Start a new run and train it."""
+    setup = resolve(
+        request.task,
+        preset=request.preset,
+        backend=request.backend,
+        user=request.overrides,
+        unused=UNUSED_IN_TRAINING,
+    )
+    if not setup.trains or setup.agent_cfg is None:
+        raise UserError(f"task '{request.task}' cannot be trained: it has no agent config")
+    backend = backend_of(setup.agent_cfg)
+    warm_start = read_checkpoint(request.checkpoint) if request.checkpoint is not None else None
+    if setup.agent_cfg.torch_threads > 0:
+        torch.set_num_threads(setup.agent_cfg.torch_threads)
+    _announce(setup, say)
+    env = ManagerBasedRlEnv(setup.env_cfg, seed=setup.agent_cfg.seed)
+    directory = request.log_dir or new_directory(backend.name, request.task)
+    run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
+    say(f"run: {directory}")
+    return run, _train_in(run, env, setup.agent_cfg, warm_start)
+
+
+def resume(
+    task: str, directory: Path, user: list[tuple[str, str]], say: Callable[[str], None] = print
+) -> tuple[Run, TrainResult]:
+    """Continue a run exactly where its last state was saved. Only its length may be changed."""
+    run = Run.open(directory)
+    if run.meta["task"] != task:
+        raise UserError(f"'{directory}' is a run of task '{run.meta['task']}', not of '{task}'")
+    env_cfg, agent_cfg = run.configs()
+    changes = overrides.apply({"env": env_cfg, "agent": agent_cfg}, user)
+    for change in changes:
+        if change.old != change.new and change.path != "agent.max_iterations":
+            raise UserError(
+                f"{change.path} cannot change in a resumed run, which continues exactly: "
+                "start a new run from its weights with --checkpoint"
+            )
+        say(str(change))
+    torch.set_num_threads(run.meta["torch_threads"])
+    state = run.load_state()
+    say(f"run: {directory}, resumed at iteration {state['checkpoint']['iter'] if state else 0}")
+    run.update_meta(status="running")
+    env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
+    warm_start = run.meta.get("warm_start")
+    return run, _train_in(run, env, agent_cfg, read_checkpoint(Path(warm_start)) if warm_start and not state else None)
+
+
+def _train_in(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, warm_start: dict[str, Any] | None) -> TrainResult:
+    status = "failed"
+    viewer = open_viewer(env) if env.cfg.simulation.vis else None
+    infos = {
+        **{key: run.meta[key] for key in _SOURCE_KEYS},
+        "agent": to_dict(agent_cfg),
+        "env_changes": run.meta["env_changes"],
+    }
+    try:
+        with _stop_on_signal(run):
+            after_step = viewer.sync if viewer is not None else None
+            result = backend_of(agent_cfg).train(env, agent_cfg, run, infos, warm_start, after_step)
+        status = "finished" if result.finished else "stopped"
+        run.meta |= {"iteration": result.iteration, "weights_sha256": result.weights_sha256}
+        return result
+    finally:
+        if viewer is not None:
+            viewer.close()
+        env.close()
+        run.close(status)
+
+
+@contextmanager
+def _stop_on_signal(run: Run) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the run after the present iteration; a second one ends it at once."""
+
+    def request_stop(number: int, frame: Any) -> None:
+        run.stop_requested = True
+        for name, handler in previous.items():
+            signal.signal(name, handler)
+
+    previous = {}
+    try:
+        for name in (signal.SIGINT, signal.SIGTERM):
+            previous[name] = signal.signal(name, request_stop)
+    except ValueError:  # not in the main thread: signals are someone else's business
+        pass
+    try:
+        yield
+    finally:
+        for name, handler in previous.items():
+            signal.signal(name, handler)
+
+
+def _announce(setup: Setup, say: Callable[[str], None]) -> None:
+    say(f"preset: {setup.preset}")
+    for change in setup.preset_changes:
+        say(f"  {change}")
+    for change in setup.changes:
+        say(str(change))
+
+
+def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, Any]:
+    return {
+        "task": setup.spec.id,
+        "backend": backend,
+        "engine": setup.env_cfg.simulation.engine,
+        "seed": setup.agent_cfg.seed,
+        "preset": setup.preset,
+        "command": request.command,
+        "overrides": {change.path: change.new for change in setup.changes},
+        "env_changes": setup.env_changes(),
+        "warm_start": str(request.checkpoint.resolve()) if request.checkpoint is not None else None,
+        "config_hash": digest([setup.env_cfg, setup.agent_cfg]),
+        "torch_threads": torch.get_num_threads(),
+        "started_at": provenance.now(),
+        "git_commit": provenance.git_commit(),
+        "versions": provenance.versions(),
+        "machine": provenance.machine(),
+    }

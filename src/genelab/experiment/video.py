@@ -1,0 +1,52 @@
+"""Videos, frame by frame."""
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import imageio_ffmpeg
+import numpy as np
+
+from genelab.core.errors import UserError
+
+WIDTH, HEIGHT = 640, 480
+FPS = 50
+
+
+class VideoWriter:
+    """An H.264 file that appears when it is closed. Frames come at `frame_s` and are thinned to at most 50 per second."""
+
+    def __init__(self, path: Path, frame_s: float):
+        if path.suffix.lower() not in (".mp4", ".mkv", ".mov"):
+            raise UserError(f"'{path}' is not a video file name: use one that ends in .mp4")
+        self.path = path
+        self._every = max(1, round(1.0 / (FPS * frame_s)))
+        self._fps = 1.0 / (frame_s * self._every)
+        self._seen = 0
+        self._partial = path.with_name(f".{path.stem}.partial{path.suffix}")
+        self._stream: Generator[Any, Any, None] | None = None
+
+    @property
+    def wants_frame(self) -> bool:
+        """Whether the present step is one to be recorded."""
+        return self._seen % self._every == 0
+
+    def skip(self) -> None:
+        """Pass over a step that is not recorded."""
+        self._seen += 1
+
+    def add(self, frame: np.ndarray) -> None:
+        """Append an RGB frame."""
+        if self._stream is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            size = (frame.shape[1], frame.shape[0])
+            self._stream = imageio_ffmpeg.write_frames(str(self._partial), size, fps=self._fps, quality=7)
+            self._stream.send(None)
+        self._stream.send(np.ascontiguousarray(frame).tobytes())
+        self._seen += 1
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._stream is not None:
+            self._stream.close()
+            self._partial.replace(self.path)

@@ -1,0 +1,59 @@
+"""A window on one world."""
+
+import os
+import sys
+import time
+from typing import Any, Protocol
+
+from genelab.core.errors import UserError
+from genelab.envs import ManagerBasedEnv
+from genelab.engines.mujoco import MujocoEngine
+
+
+class Viewer(Protocol):
+    """Shows a world as it goes."""
+
+    @property
+    def running(self) -> bool:
+        """The window is still open."""
+        ...
+
+    def sync(self) -> None:
+        """Show the present state."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_viewer(env: ManagerBasedEnv, realtime: bool = False) -> Viewer:
+    """MuJoCo's own viewer on world 0. `realtime` slows the caller down to the speed of the simulated world."""
+    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise UserError("there is no display to open a window on: use --headless, or --video FILE to record one")
+    if not isinstance(env.engine, MujocoEngine):
+        raise UserError(f"the native viewer shows engine 'mujoco', not '{env.engine.name}': use --video FILE")
+    return _NativeViewer(env, env.engine, realtime)
+
+
+class _NativeViewer:
+    def __init__(self, env: ManagerBasedEnv, engine: MujocoEngine, realtime: bool):
+        import mujoco.viewer
+
+        self._engine = engine
+        self._data = engine.world_data(0)
+        self._frame_s = env.step_dt if realtime else 0.0
+        self._next = time.monotonic()
+        self._handle: Any = mujoco.viewer.launch_passive(engine.model, self._data)
+
+    @property
+    def running(self) -> bool:
+        return bool(self._handle.is_running())
+
+    def sync(self) -> None:
+        with self._handle.lock():
+            self._engine.world_data(0, self._data)
+        self._handle.sync()
+        self._next += self._frame_s
+        time.sleep(max(0.0, self._next - time.monotonic()) if self._frame_s else 0.0)
+
+    def close(self) -> None:
+        self._handle.close()

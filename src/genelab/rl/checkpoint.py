@@ -1,0 +1,48 @@
+"""Reading checkpoints, with one-line errors for files that are not what they should be.
+
+A checkpoint holds tensors and plain data only and is read with ``weights_only=True``: nothing in it is executed.
+"""
+
+import hashlib
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from genelab.core.errors import UserError
+
+INFO_KEY = "infos"
+
+
+def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
+    """The contents of a checkpoint of `task` (any task if None), or a `UserError` that says what the file is instead."""
+    data = read_tensors(path)
+    infos = data.get(INFO_KEY) if isinstance(data, dict) else None
+    if not isinstance(infos, dict) or "task" not in infos:
+        raise UserError(f"'{path}' is not a genelab checkpoint: it does not say which task it is of")
+    if task is not None and infos["task"] != task:
+        raise UserError(f"'{path}' is a checkpoint of task '{infos['task']}', not of '{task}'")
+    return data
+
+
+def read_tensors(path: Path) -> Any:
+    """Tensors and plain data from a file, without running any code that is in it."""
+    if not path.is_file():
+        raise UserError(f"no checkpoint at '{path}'")
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"'{path}' is not a readable checkpoint: {reason}") from error
+
+
+def weights_digest(*state_dicts: dict[str, Any]) -> str:
+    """sha256 over the names, shapes and bytes of all tensors."""
+    sha = hashlib.sha256()
+    for state in state_dicts:
+        for name in sorted(state):
+            tensor = state[name].detach().cpu().contiguous()
+            sha.update(f"{name}:{tuple(tensor.shape)}:{tensor.dtype}".encode())
+            sha.update(tensor.numpy().tobytes())
+    return sha.hexdigest()

@@ -1,0 +1,131 @@
+"""Evaluation by a protocol: a fixed number of episodes from every world, so that short episodes are not over-counted."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError
+from genelab.core.rng import derive_seed
+from genelab.core.stats import summarize
+from genelab.envs import ManagerBasedRlEnv
+from genelab.rl.backends.base import Policy
+
+
+@dataclass(frozen=True)
+class EvalPlan:
+    """How many worlds run how many episodes each."""
+
+    num_envs: int
+    episodes_per_env: int
+
+    @property
+    def episodes(self) -> int:
+        return self.num_envs * self.episodes_per_env
+
+
+def plan(episodes: int, num_envs: int) -> EvalPlan:
+    """The smallest equal quota that reaches `episodes` with at most `num_envs` worlds, on as few worlds as that needs.
+
+    100 episodes on at most 64 worlds: 50 worlds with 2 episodes each.
+    """
+    if episodes < 1 or num_envs < 1:
+        raise UserError(f"an evaluation needs at least one episode and one world, not {episodes} and {num_envs}")
+    quota = math.ceil(episodes / num_envs)
+    return EvalPlan(math.ceil(episodes / quota), quota)
+
+
+@torch.no_grad()
+def evaluate(
+    env: ManagerBasedRlEnv,
+    policy: Policy,
+    episodes_per_env: int,
+    *,
+    seed: int = 0,
+    deterministic: bool = True,
+    max_steps: int | None = None,
+) -> dict[str, Any]:
+    """Run `episodes_per_env` episodes in every world; return metrics and per-episode arrays.
+
+    The seed fixes everything: resets, noise and, for a stochastic policy, its samples. The global generator is left as it
+    was.
+    """
+    started = time.perf_counter()
+    records = _Records(env, episodes_per_env)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed(seed, "evaluation"))
+        obs = env.reset(seed=seed)
+        policy.reset()
+        steps = 0
+        while not records.complete and (max_steps is None or steps < max_steps):
+            obs, _, _, _, extras = env.step(policy.act(obs, deterministic))
+            steps += 1
+            if extras["finished"] is not None:
+                policy.reset(extras["finished"].env_ids)
+                records.add(extras["finished"])
+    if not records.returns:
+        raise UserError(f"no episode ended within {steps} steps: raise --max-steps")
+    return {
+        "num_episodes": len(records.returns),
+        "complete": records.complete,
+        "metrics": records.metrics(),
+        "episodes": records.arrays(),
+        "steps": steps,
+        "wall_clock_seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+class _Records:
+    """Episodes that count: the first few of each world."""
+
+    def __init__(self, env: ManagerBasedRlEnv, quota: int):
+        self._env = env
+        self._left = torch.full((env.num_envs,), quota, dtype=torch.int64, device=env.device)
+        self.worlds: list[int] = []
+        self.returns: list[float] = []
+        self.lengths: list[int] = []
+        self.successes: list[bool] = []
+        self._reward_terms: list[Tensor] = []
+        self._metrics: list[Tensor] = []
+        self._ends: list[Tensor] = []
+
+    @property
+    def complete(self) -> bool:
+        return not bool(self._left.any())
+
+    def add(self, finished: Any) -> None:
+        counted = self._left[finished.env_ids] > 0
+        self._left[finished.env_ids[counted]] -= 1
+        self.worlds += finished.env_ids[counted].tolist()
+        self.returns += finished.returns[counted].tolist()
+        self.lengths += finished.lengths[counted].tolist()
+        if finished.success is not None:
+            self.successes += finished.success[counted].tolist()
+        self._reward_terms.append(finished.reward_terms[:, counted])
+        self._metrics.append(finished.metrics[:, counted])
+        self._ends.append(finished.terminations[:, counted])
+
+    def metrics(self) -> dict[str, Any]:
+        returns = summarize(self.returns)
+        return {
+            "return_mean": returns.mean,
+            "return_std": returns.std,
+            "return_ci95": returns.ci95,
+            "length_mean": sum(self.lengths) / len(self.lengths),
+            "success_rate": sum(self.successes) / len(self.successes) if self.successes else None,
+            "reward_terms": _means(list(self._env.cfg.rewards), self._reward_terms),
+            "task": _means(list(self._env.cfg.metrics), self._metrics),
+            "terminations": _means(list(self._env.cfg.terminations), self._ends),
+        }
+
+    def arrays(self) -> dict[str, list[Any]]:
+        arrays = {"world": self.worlds, "return": self.returns, "length": self.lengths}
+        return arrays | ({"success": self.successes} if self.successes else {})
+
+
+def _means(names: list[str], parts: list[Tensor]) -> dict[str, float]:
+    values = torch.cat(parts, dim=1).double().mean(dim=1).tolist()
+    return dict(zip(names, values, strict=True))

@@ -1,0 +1,182 @@
+"""The training loop: rsl_rl's runner, with our logging, checkpoints and exact resume."""
+
+import contextlib
+import io
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from rsl_rl.runners import OnPolicyRunner
+from tensordict import TensorDict
+
+from genelab.core.config import to_dict
+from genelab.core.errors import RunStopped, UserError
+from genelab.envs import ManagerBasedRlEnv
+from genelab.rl.backends.base import TrainingRun, TrainResult
+from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg
+from genelab.rl.checkpoint import INFO_KEY, weights_digest
+from genelab.rl.rsl_rl.vec_env import RslRlVecEnv
+
+STATE_INTERVAL_S = 60.0
+"""Longest time between two saves of the state that a killed run is resumed from."""
+
+
+class Runner(OnPolicyRunner):
+    """Trains in a run. An iteration is complete or has not happened: state is saved only between iterations."""
+
+    env: RslRlVecEnv
+
+    def __init__(
+        self,
+        env: ManagerBasedRlEnv,
+        cfg: RslRlOnPolicyRunnerCfg,
+        infos: dict[str, Any],
+        after_step: Callable[[], None] | None = None,
+    ):
+        self.agent_cfg = cfg
+        self.infos = infos
+        self.after_step = after_step
+        with contextlib.redirect_stdout(io.StringIO()):  # rsl_rl prints its networks
+            try:
+                super().__init__(RslRlVecEnv(env), train_cfg(cfg), log_dir=None, device=env.device)
+            except ValueError as error:
+                raise UserError(f"agent config: {error}") from error
+
+    def learn_in(self, run: TrainingRun) -> TrainResult:
+        """Train until the config's last iteration, or until the run is asked to stop."""
+        total = self.agent_cfg.max_iterations
+        obs = self.env.get_observations()
+        self.alg.train_mode()
+        saved_at = time.monotonic()
+        while self.current_learning_iteration < total and not run.stop_requested:
+            start = time.perf_counter()
+            obs = self._collect(obs)
+            collected = time.perf_counter()
+            losses = self.alg.update()
+            learnt = time.perf_counter()
+            self.current_learning_iteration += 1
+            self._check_finite(losses, run)
+            run.log(self.current_learning_iteration, total, self._metrics(losses, collected - start, learnt - collected))
+            if self.current_learning_iteration % self.agent_cfg.save_interval == 0:
+                run.save_checkpoint(f"model_{self.current_learning_iteration}.pt", self.checkpoint())
+                run.save_state(self.state())
+                saved_at = time.monotonic()
+            elif time.monotonic() - saved_at > STATE_INTERVAL_S:
+                run.save_state(self.state())
+                saved_at = time.monotonic()
+        finished = self.current_learning_iteration >= total
+        run.save_state(self.state())
+        name = "model_final.pt" if finished else f"model_{self.current_learning_iteration}.pt"
+        path = run.save_checkpoint(name, self.checkpoint())
+        return TrainResult(self.current_learning_iteration, finished, path, self.digest())
+
+    def checkpoint(self) -> dict[str, Any]:
+        """What a checkpoint file holds: networks, optimiser, iteration, and where they come from."""
+        return {**self.alg.save(), "iter": self.current_learning_iteration, INFO_KEY: self.infos}
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next iteration depends on."""
+        return {
+            "checkpoint": self.checkpoint(),
+            "env": self.env.env.state_dict(),
+            "torch_rng": torch.get_rng_state(),
+            "hidden": [self.alg.actor.get_hidden_state(), self.alg.critic.get_hidden_state()],
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` returned."""
+        self.load_checkpoint(state["checkpoint"], weights_only=False)
+        self.current_learning_iteration = state["checkpoint"]["iter"]
+        self.env.env.load_state_dict(state["env"])
+        torch.set_rng_state(state["torch_rng"])
+        for model, hidden in zip((self.alg.actor, self.alg.critic), state["hidden"], strict=True):
+            if hidden is not None:
+                model.reset(hidden_state=hidden)
+
+    def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+        """Take over the networks of a checkpoint and, unless `weights_only`, its optimiser."""
+        try:
+            self.alg.load(checkpoint, {"actor": True, "critic": True, "optimizer": not weights_only}, strict=True)
+        except (RuntimeError, KeyError) as error:
+            reason = " ".join(str(error).split())
+            raise UserError(f"the checkpoint does not fit the agent and environment: {reason}") from error
+
+    def digest(self) -> str:
+        """sha256 of the actor's and critic's weights."""
+        saved = self.alg.save()
+        return weights_digest(saved["actor_state_dict"], saved["critic_state_dict"])
+
+    @torch.no_grad()
+    def _collect(self, obs: TensorDict) -> TensorDict:
+        """One rollout into the algorithm's storage, and the returns that follow from it."""
+        for _ in range(self.agent_cfg.num_steps_per_env):
+            actions = self.alg.act(obs)
+            obs, rewards, dones, extras = self.env.step(actions)
+            self.alg.process_env_step(obs, rewards, dones, extras)
+            if self.after_step is not None:
+                self.after_step()
+        self.alg.compute_returns(obs)
+        return obs
+
+    def _metrics(self, losses: dict[str, float], collect_s: float, learn_s: float) -> dict[str, float]:
+        steps = self.agent_cfg.num_steps_per_env * self.env.num_envs
+        stats = self.env.env.episode_stats
+        metrics: dict[str, float] = {
+            "steps": float(self.current_learning_iteration * steps),
+            "steps_per_s": steps / (collect_s + learn_s),
+            "collect_s": collect_s,
+            "learn_s": learn_s,
+            "learning_rate": self.alg.learning_rate,
+            "action_std": float(self.alg.get_policy().output_std.detach().mean()),
+        }
+        if stats.returns:
+            metrics["return_mean"] = sum(stats.returns) / len(stats.returns)
+            metrics["length_mean"] = sum(stats.lengths) / len(stats.lengths)
+        metrics |= {f"loss/{name}": float(value) for name, value in losses.items()}
+        return metrics | self.env.env.pop_episode_stats()
+
+    def _check_finite(self, losses: dict[str, float], run: TrainingRun) -> None:
+        weights_finite = all(bool(p.isfinite().all()) for p in self.alg.get_policy().parameters())
+        if weights_finite and all(math.isfinite(value) for value in losses.values()):
+            return
+        saved = sorted(run.directory.glob("model_*.pt"), key=lambda path: path.stat().st_mtime)
+        last = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint had been saved yet"
+        raise RunStopped(f"the policy diverged in iteration {self.current_learning_iteration}; {last}")
+
+
+def train_cfg(cfg: RslRlOnPolicyRunnerCfg) -> dict[str, Any]:
+    """The config as the nested dict that rsl_rl reads."""
+    return {
+        "num_steps_per_env": cfg.num_steps_per_env,
+        "save_interval": cfg.save_interval,
+        "obs_groups": {name: list(groups) for name, groups in cfg.obs_groups.items()},
+        "actor": _model(cfg.actor),
+        "critic": _model(cfg.critic),
+        "algorithm": {"class_name": "genelab.rl.rsl_rl.ppo:PPO", **to_dict(cfg.algorithm, type(cfg.algorithm))},
+    }
+
+
+def _model(cfg: RslRlModelCfg) -> dict[str, Any]:
+    model: dict[str, Any] = {
+        "class_name": "MLPModel" if cfg.rnn_type is None else "RNNModel",
+        "hidden_dims": list(cfg.hidden_dims),
+        "activation": cfg.activation,
+        "obs_normalization": cfg.obs_normalization,
+    }
+    if cfg.rnn_type is not None:
+        model |= {
+            "rnn_type": cfg.rnn_type,
+            "rnn_hidden_dim": cfg.rnn_hidden_dim,
+            "rnn_num_layers": cfg.rnn_num_layers,
+        }
+    if cfg.distribution is not None:
+        kind = "HeteroscedasticGaussianDistribution" if cfg.distribution.state_dependent else "GaussianDistribution"
+        model["distribution_cfg"] = {
+            "class_name": kind,
+            "init_std": cfg.distribution.init_std,
+            "std_type": cfg.distribution.std_type,
+            "std_range": list(cfg.distribution.std_range),
+        }
+    return model

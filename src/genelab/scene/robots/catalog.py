@@ -1,0 +1,7 @@
+"""The bundled robots, by name only."""
+
+ROBOTS = {
+    "cartpole": ("genelab.scene.robots.cartpole:single_pole", "cart on a rail with one pole, 1 actuator"),
+    "double_cartpole": ("genelab.scene.robots.cartpole:double_pole", "cart on a rail with two poles, 1 actuator"),
+}
+"""Robot name to its ``"module:function"`` and a summary."""
