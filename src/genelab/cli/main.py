@@ -20,7 +20,6 @@ CONTEXT = {"token_normalize_func": lambda name: name.replace("_", "-"), "help_op
 app = typer.Typer(
     name="genelab",
     help="Define a robot-learning task once; train, evaluate and play it.",
-    no_args_is_help=True,
     add_completion=False,
     context_settings=CONTEXT,
     rich_markup_mode=None,
@@ -42,10 +41,13 @@ _OVERRIDE = re.compile(r"--(?P<path>[A-Za-z_][\w-]*(\.[\w-]+)+)(=(?P<value>.*))?
 
 
 @app.callback(invoke_without_command=True)
-def _options(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
+def _options(
+    ctx: typer.Context, version: bool = typer.Option(False, "--version", help="Show the version and exit.")
+) -> None:
     if version:
         typer.echo(f"genelab {__version__}")
-        raise typer.Exit
+    elif ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
 
 
 def split_overrides(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:

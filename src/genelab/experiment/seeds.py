@@ -43,7 +43,13 @@ def train_seeds(
         parent = Path("logs/multi-seed") / task / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
     parent.mkdir(parents=True, exist_ok=True)
     say(f"runs: {parent}")
-    environment = _share_cores(min(parallel, len(seeds)), say)
+    threads = max(1, provenance.cores() // min(parallel, len(seeds)))
+    environment = dict(os.environ)
+    if parallel > 1:  # runs that fight for cores are slower than runs with fewer threads
+        environment.setdefault("OMP_NUM_THREADS", str(threads))
+        if "--env.simulation.threads" not in arguments:
+            arguments = [*arguments, "--env.simulation.threads", str(threads)]
+        say(f"threads per run: {threads}")
     waiting, running, failed = list(seeds), {}, []
     try:
         while waiting or running:
@@ -77,16 +83,6 @@ def _start(
     command += ["--seed", str(seed), "--log-dir", str(directory)]
     with _log(parent, seed).open("wb") as log:
         return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
-
-
-def _share_cores(parallel: int, say: Callable[[str], None]) -> dict[str, str]:
-    """Runs side by side get an equal part of the cores each, because threads that fight are slower than fewer threads."""
-    environment = dict(os.environ)
-    if parallel > 1 and "OMP_NUM_THREADS" not in environment:
-        threads = max(1, provenance.cores() // parallel)
-        environment["OMP_NUM_THREADS"] = str(threads)
-        say(f"torch threads per run: {threads}")
-    return environment
 
 
 def _log(parent: Path, seed: int) -> Path:
