@@ -1,9 +1,58 @@
 """genelab: define a robot-learning task once, train and check it on several physics engines and RL libraries."""
 
+import importlib
 import os
+from typing import Any
+
+from genelab.core.gym_ids import register_when_imported
 
 # Torch's worker threads would otherwise spin for a while after each operation and take the cores from the physics
 # threads: a third of the speed on two cores. Has an effect only if torch has not been imported yet.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 __version__ = "0.1.0"
+
+_PUBLIC = {
+    "genelab.core.registry": ("TaskSpec", "register"),
+    "genelab.envs": (
+        "ActionTermCfg",
+        "BodyRef",
+        "BodyRefs",
+        "CommandTermCfg",
+        "CurriculumTermCfg",
+        "DoneTermCfg",
+        "EventTermCfg",
+        "JointRef",
+        "JointRefs",
+        "ManagerBasedEnv",
+        "ManagerBasedEnvCfg",
+        "ManagerBasedRlEnv",
+        "ManagerBasedRlEnvCfg",
+        "MetricTermCfg",
+        "ObservationGroupCfg",
+        "ObservationTermCfg",
+        "RewardTermCfg",
+        "SimulationCfg",
+        "StatefulTerm",
+        "SuccessTermCfg",
+    ),
+    "genelab.rl.cfg": ("RslRlDistributionCfg", "RslRlModelCfg", "RslRlOnPolicyRunnerCfg", "RslRlPpoCfg"),
+    "genelab.scene": ("ContactSensorCfg", "EntityCfg", "GroundCfg", "SceneCfg"),
+}
+"""Public names by the module they live in. They are imported on first use, so that ``import genelab`` stays light."""
+
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+__all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'genelab' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])
+
+
+register_when_imported()

@@ -15,7 +15,9 @@ def evaluate(
     num_envs: Annotated[int, typer.Option(help="At most this many worlds.")] = 64,
     episodes: Annotated[int, typer.Option(help="Episodes in all, the same number in every world.")] = 100,
     seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
-    deterministic: Annotated[bool, typer.Option("--deterministic/--stochastic", help="Mean or sampled actions.")] = True,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic/--stochastic", help="Mean or sampled actions.")
+    ] = True,
     noise: Annotated[bool, typer.Option("--noise/--no-noise", help="Observation noise of the actor.")] = True,
     out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Stop after this many control steps.")] = None,

@@ -35,7 +35,7 @@ WITH_OVERRIDES = {"info", "play", "train", "eval"}
 """Commands that take dotted config overrides."""
 
 # Typer carries its own copy of click and exports only the leaves of its exceptions.
-_UsageError: type[Any] = typer.BadParameter.__bases__[0]
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 _OVERRIDE = re.compile(r"--(?P<path>[A-Za-z_][\w-]*(\.[\w-]+)+)(=(?P<value>.*))?", re.DOTALL)
 

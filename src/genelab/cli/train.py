@@ -19,7 +19,9 @@ def train(
     steps: Annotated[int | None, typer.Option(help="Alias of --max-iterations.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random (agent.seed).")] = None,
     seeds: Annotated[str | None, typer.Option(help="Several seeds, e.g. 1,2,3: one process each.")] = None,
-    parallel: Annotated[int | None, typer.Option(help="With --seeds: how many at once (1).", show_default=False)] = None,
+    parallel: Annotated[
+        int | None, typer.Option(help="With --seeds: how many at once (1).", show_default=False)
+    ] = None,
     log_dir: Annotated[Path | None, typer.Option(help="Exact directory of the run.")] = None,
     preset: Annotated[str, typer.Option(help="auto, cpu or reference; auto takes cpu on a CPU.")] = "auto",
     sim: Sim = None,

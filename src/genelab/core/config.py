@@ -1,7 +1,7 @@
 """Configs are trees of dataclasses; this module turns them into JSON and back.
 
-Rules that make the round trip exact: sequences are tuples, functions are module-level (stored as ``"module:name"``), and
-a node whose class is a subclass of the declared one carries its class under the key ``"class"``.
+Rules that make the round trip exact: sequences are tuples, functions are module-level (stored as ``"module:name"``),
+and a node whose class is a subclass of the declared one carries its class under the key ``"class"``.
 """
 
 import dataclasses
@@ -62,7 +62,7 @@ def to_dict(value: Any, declared: Any = None) -> Any:
 def from_dict(declared: Any, data: Any) -> Any:
     """The config that `to_dict` turned into `data`."""
     if isinstance(data, dict):
-        cls = load(data[CLASS_KEY]) if CLASS_KEY in data else _dataclass_of(declared)
+        cls: Any = load(data[CLASS_KEY]) if CLASS_KEY in data else _dataclass_of(declared)
         if cls is None:
             value_type = _dict_value_type(declared)
             return {key: from_dict(value_type, item) for key, item in data.items()}

@@ -8,7 +8,7 @@ class UserError(Exception):
     """A mistake in what the user asked for. The command line prints it as one line and exits with 2."""
 
 
-class RunStopped(Exception):
+class RunStopped(Exception):  # noqa: N818
     """A run that could not go on through no mistake in the request (disk full, diverged policy). Exit code 1."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 
-def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
+def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, flush it to disk, then rename it over `path`.
 
     A reader sees the old file or the new one, never half of it; a failed write leaves the old file untouched.
@@ -32,7 +32,7 @@ def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` atomically."""
-    write_atomic(path, lambda temporary: temporary.write_text(text, encoding="utf-8") and None)
+    write_atomic(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def write_json(path: Path, data: Any) -> None:

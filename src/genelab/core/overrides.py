@@ -1,8 +1,8 @@
 """Dotted overrides of config trees: ``env.rewards.alive.weight = 2``.
 
-A path walks dataclass fields and dict keys; hyphens and underscores are the same. A value is coerced to the declared type
-of its field. A path that does not exist, a value of the wrong type, or a path this run would never read is an error that
-names the nearest valid path.
+A path walks dataclass fields and dict keys; hyphens and underscores are the same. A value is coerced to the declared
+type of its field. A path that does not exist, a value of the wrong type, or a path this run would never read is an
+error that names the nearest valid path.
 
 A config class says which of its fields are not read under its present settings with a method
 ``unused_fields() -> dict[str, str]``, from field name to the reason.
@@ -215,7 +215,7 @@ def _coerce_one(value: Any, declared: Any) -> Any:
     if declared is bool:
         return _coerce_bool(value)
     if declared is int:
-        if isinstance(value, bool) or isinstance(value, float):
+        if isinstance(value, bool | float):
             raise ValueError
         return int(value)
     if declared is float:

@@ -4,8 +4,8 @@ All arrays are float32 torch tensors with worlds first, in the order of the comp
 
 What is live and what is a copy
 -------------------------------
-- `qpos`, `qvel`: live buffers of the engine. They are current after `step`, `reset` and `set_state`, and are overwritten
-  in place by the next of these. Read them; write through `set_state`. Clone what must survive a step.
+- `qpos`, `qvel`: live buffers of the engine. They are current after `step`, `reset` and `set_state`, and are
+  overwritten in place by the next of these. Read them; write through `set_state`. Clone what must survive a step.
 - `ctrl`: a live buffer to write to. `step` applies what it holds at the call, for all its physics steps.
 - `body_pos`, `body_quat`, `body_lin_vel`, `body_ang_vel`: computed from the state when first read after it changed, new
   tensors each time, never behind the state.
@@ -130,7 +130,7 @@ class Engine(ABC):
     @abstractmethod
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Free what the engine holds outside Python's memory."""
 
     @property

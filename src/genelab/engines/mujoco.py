@@ -1,7 +1,7 @@
 """The default engine: `mujoco.batch.Batch`, all worlds in one C++ call on a thread pool.
 
-Worlds are rows of a float64 state array; the float32 tensors of the contract are filled from it after each call. Results
-do not depend on the number of threads.
+Worlds are rows of a float64 state array; the float32 tensors of the contract are filled from it after each call.
+Results do not depend on the number of threads.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """The environments: a scene that steps, and the reinforcement-learning loop around it.
 
 One control step of `ManagerBasedRlEnv`, in order: process the action, advance physics by `decimation` steps, count,
-commands, interval events, rewards, terminations, observations of the reached state (these are the true last observations
-of episodes that end here), reset of finished worlds, first observations of the new episodes.
+commands, interval events, rewards, terminations, observations of the reached state (these are the true last
+observations of episodes that end here), reset of finished worlds, first observations of the new episodes.
 """
 
 from typing import Any

@@ -76,4 +76,7 @@ class EpisodeStats:
         self._count = 0
         self._successes = 0
         self._publishes_success = False
-        self._sums = {kind: torch.zeros(len(names), dtype=torch.float64, device=self._device) for kind, names in self._names.items()}
+        self._sums = {
+            kind: torch.zeros(len(names), dtype=torch.float64, device=self._device)
+            for kind, names in self._names.items()
+        }

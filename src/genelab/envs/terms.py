@@ -1,8 +1,8 @@
 """How managers turn term configs into calls: names become indices, classes become objects, shapes are checked.
 
-A parameter annotated `JointRef`, `JointRefs`, `BodyRef` or `BodyRefs` is given as a name (or regular expressions) in the
-config and arrives at the function as an index into the robot's arrays. So a name that is not there is an error when the
-environment is built, not when the term first matters.
+A parameter annotated `JointRef`, `JointRefs`, `BodyRef` or `BodyRefs` is given as a name (or regular expressions) in
+the config and arrives at the function as an index into the robot's arrays. So a name that is not there is an error
+when the environment is built, not when the term first matters.
 """
 
 import re
@@ -63,8 +63,8 @@ class Term:
         self._func: Callable[..., Any] = cfg.func
         self._env = env
         if isinstance(cfg.func, type):
-            self.instance = cfg.func(env, **self.params)
-            self._func, self.params = self.instance, {}
+            instance = cfg.func(env, **self.params)
+            self.instance, self._func, self.params = instance, instance, {}
 
     def __call__(self, *args: Any) -> Any:
         return self._func(self._env, *args, **self.params)

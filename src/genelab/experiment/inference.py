@@ -61,5 +61,7 @@ def newest_checkpoint(task: str, root: Path = Path("logs")) -> Path:
         if run.meta.get("task") == task and checkpoints:
             runs.append(checkpoints[-1])
     if not runs:
-        raise UserError(f"there is no trained policy of '{task}' under '{root}': train one, or name it with --checkpoint")
+        raise UserError(
+            f"there is no trained policy of '{task}' under '{root}': train one, or name it with --checkpoint"
+        )
     return max(runs, key=lambda path: path.stat().st_mtime)

@@ -95,9 +95,7 @@ def _num_envs(setup: Setup, request: PlayRequest) -> int:
     return setup.env_cfg.num_envs if any(c.path == "env.num_envs" for c in setup.changes) else 1
 
 
-def _loop(
-    env: ManagerBasedEnv, step: Callable[[], Any], request: PlayRequest, say: Callable[[str], None]
-) -> int:
+def _loop(env: ManagerBasedEnv, step: Callable[[], Any], request: PlayRequest, say: Callable[[str], None]) -> int:
     """Step until the length is reached or the window is closed."""
     simulation = env.cfg.simulation
     limit = request.max_steps

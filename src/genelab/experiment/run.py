@@ -19,7 +19,7 @@ import torch
 from genelab.core.config import from_dict, to_dict
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_atomic, write_json, write_text
-from genelab.experiment.console import Progress, make_progress
+from genelab.experiment.console import make_progress
 from genelab.rl.checkpoint import read_tensors
 
 RUN_FILE = "run.json"
@@ -44,16 +44,15 @@ class Run:
         self.directory = directory
         self.meta = meta
         self.stop_requested = False
-        self._progress: Progress | None = None
-        self._metrics: Any = None
-        self._writer: Any = None
-        self._first_logged = 0
+        self._logs: _Logs | None = None
 
     @classmethod
     def create(cls, directory: Path, meta: dict[str, Any], env_cfg: Any, agent_cfg: Any) -> "Run":
         """Make the directory and write down what is about to be run."""
         if (directory / RUN_FILE).exists():
-            raise UserError(f"'{directory}' already holds a run: continue it with --resume, or choose another --log-dir")
+            raise UserError(
+                f"'{directory}' already holds a run: continue it with --resume, or choose another --log-dir"
+            )
         run = cls(directory, meta)
         try:
             (directory / "params").mkdir(parents=True, exist_ok=True)
@@ -91,30 +90,14 @@ class Run:
         self.meta |= changes
         write_json(self.directory / RUN_FILE, self.meta)
 
-    def start_logging(self, iteration: int, total_iterations: int) -> None:
-        """Open the logs. Lines of iterations that are about to be run again are dropped."""
-        from torch.utils.tensorboard.writer import SummaryWriter
-
-        path = self.directory / METRICS_FILE
-        if path.exists():
-            lines = [line for line in path.read_text().splitlines() if _iteration_of(line) in range(1, iteration + 1)]
-            write_text(path, "".join(line + "\n" for line in lines))
-        self._metrics = path.open("a", buffering=1, encoding="utf-8")
-        self._writer = SummaryWriter(str(self.directory), purge_step=iteration + 1)
-        self._progress = make_progress(total_iterations, iteration)
-
     def log(self, iteration: int, total_iterations: int, metrics: dict[str, float]) -> None:
         """Record one iteration."""
-        if self._metrics is None:
-            self.start_logging(iteration - 1, total_iterations)
         try:
-            self._metrics.write(json.dumps({"iteration": iteration, **metrics}) + "\n")
-            for name, value in metrics.items():
-                self._writer.add_scalar(name if "/" in name else f"train/{name}", value, iteration)
+            if self._logs is None:
+                self._logs = _Logs(self.directory, iteration - 1, total_iterations)
+            self._logs.write(iteration, metrics)
         except OSError as error:
             raise self._write_failed(error) from error
-        if self._progress is not None:
-            self._progress.update(iteration, metrics)
 
     def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path:
         """Store a checkpoint under a file name."""
@@ -132,12 +115,8 @@ class Run:
     def close(self, status: str) -> None:
         """Flush the logs and write down how the run ended."""
         try:
-            if self._progress is not None:
-                self._progress.close()
-            if self._writer is not None:
-                self._writer.close()
-            if self._metrics is not None:
-                self._metrics.close()
+            if self._logs is not None:
+                self._logs.close()
             self.update_meta(status=status)
         except OSError as error:
             if status != "failed":  # a run that failed for lack of space cannot say so on the same disk
@@ -156,6 +135,33 @@ class Run:
         saved = sorted(self.directory.glob("model_*.pt"), key=lambda path: path.stat().st_mtime)
         kept = f"{saved[-1].name} and the state to resume from are intact" if saved else "nothing had been saved yet"
         return RunStopped(f"cannot write to '{self.directory}': {reason}; {kept}")
+
+
+class _Logs:
+    """metrics.jsonl, TensorBoard events and the progress display."""
+
+    def __init__(self, directory: Path, iteration: int, total_iterations: int):
+        """Continue after `iteration`. Lines of iterations that are about to be run again are dropped."""
+        from torch.utils.tensorboard.writer import SummaryWriter
+
+        path = directory / METRICS_FILE
+        if path.exists():
+            lines = [line for line in path.read_text().splitlines() if 0 < _iteration_of(line) <= iteration]
+            write_text(path, "".join(line + "\n" for line in lines))
+        self._file = path.open("a", buffering=1, encoding="utf-8")
+        self._writer = SummaryWriter(str(directory), purge_step=iteration + 1)
+        self._progress = make_progress(total_iterations, iteration)
+
+    def write(self, iteration: int, metrics: dict[str, float]) -> None:
+        self._file.write(json.dumps({"iteration": iteration, **metrics}) + "\n")
+        for name, value in metrics.items():
+            self._writer.add_scalar(name if "/" in name else f"train/{name}", value, iteration)
+        self._progress.update(iteration, metrics)
+
+    def close(self) -> None:
+        self._progress.close()
+        self._writer.close()
+        self._file.close()
 
 
 def _iteration_of(line: str) -> int:

@@ -1,6 +1,5 @@
 """Videos, frame by frame."""
 
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,10 @@ FPS = 50
 
 
 class VideoWriter:
-    """An H.264 file that appears when it is closed. Frames come at `frame_s` and are thinned to at most 50 per second."""
+    """An H.264 file that appears when it is closed.
+
+    Frames come at `frame_s` and are thinned to at most 50 per second.
+    """
 
     def __init__(self, path: Path, frame_s: float):
         if path.suffix.lower() not in (".mp4", ".mkv", ".mov"):
@@ -24,7 +26,7 @@ class VideoWriter:
         self._fps = 1.0 / (frame_s * self._every)
         self._seen = 0
         self._partial = path.with_name(f".{path.stem}.partial{path.suffix}")
-        self._stream: Generator[Any, Any, None] | None = None
+        self._stream: Any = None
 
     @property
     def wants_frame(self) -> bool:
@@ -40,8 +42,14 @@ class VideoWriter:
         if self._stream is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             size = (frame.shape[1], frame.shape[0])
-            self._stream = imageio_ffmpeg.write_frames(str(self._partial), size, fps=self._fps, quality=7)
-            self._stream.send(None)
+            stream: Any = imageio_ffmpeg.write_frames(
+                str(self._partial),
+                size,
+                fps=self._fps,  # type: ignore[arg-type]  # ffmpeg takes fractions
+                quality=7,
+            )
+            stream.send(None)
+            self._stream = stream
         self._stream.send(np.ascontiguousarray(frame).tobytes())
         self._seen += 1
 

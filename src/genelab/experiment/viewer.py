@@ -6,8 +6,8 @@ import time
 from typing import Any, Protocol
 
 from genelab.core.errors import UserError
-from genelab.envs import ManagerBasedEnv
 from genelab.engines.mujoco import MujocoEngine
+from genelab.envs import ManagerBasedEnv
 
 
 class Viewer(Protocol):

@@ -4,7 +4,14 @@ from genelab.mdp.actions import JointPositionActionCfg
 from genelab.mdp.commands import UniformCommandCfg
 from genelab.mdp.events import jitter_joints, push_joint
 from genelab.mdp.metrics import joint_abs
-from genelab.mdp.observations import body_ang_vel, command_hint, generated_command, joint_pos_rel, joint_vel, last_action
+from genelab.mdp.observations import (
+    body_ang_vel,
+    command_hint,
+    generated_command,
+    joint_pos_rel,
+    joint_vel,
+    last_action,
+)
 from genelab.mdp.rewards import (
     action_rate_l2,
     alive,

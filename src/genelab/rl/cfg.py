@@ -21,9 +21,9 @@ class RslRlModelCfg:
     """An MLP, behind a recurrent layer if `rnn_type` says so."""
 
     hidden_dims: tuple[int, ...] = (128, 128)
-    activation: Literal["elu", "selu", "relu", "crelu", "lrelu", "tanh", "sigmoid", "softplus", "gelu", "swish", "mish"] = (
-        "elu"
-    )
+    activation: Literal[
+        "elu", "selu", "relu", "crelu", "lrelu", "tanh", "sigmoid", "softplus", "gelu", "swish", "mish"
+    ] = "elu"
     obs_normalization: bool = True
     """Normalise observations by their running mean and standard deviation."""
     rnn_type: Literal["lstm", "gru"] | None = None
@@ -84,4 +84,7 @@ class RslRlOnPolicyRunnerCfg:
     random_episode_start: bool = True
     """Start the first episodes at random points of their length, so that worlds do not end all at once."""
     torch_threads: int = 0
-    """Threads of the learner; 0 takes all cores. Recorded in the run, because it changes the last bits of the weights."""
+    """Threads of the learner; 0 takes all cores.
+
+    Recorded in the run, because it changes the last bits of the weights.
+    """

@@ -16,7 +16,7 @@ INFO_KEY = "infos"
 
 
 def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
-    """The contents of a checkpoint of `task` (any task if None), or a `UserError` that says what the file is instead."""
+    """A checkpoint of `task` (of any if None), or a `UserError` that says what the file is instead."""
     data = read_tensors(path)
     infos = data.get(INFO_KEY) if isinstance(data, dict) else None
     if not isinstance(infos, dict) or "task" not in infos:

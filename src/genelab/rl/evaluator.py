@@ -1,4 +1,7 @@
-"""Evaluation by a protocol: a fixed number of episodes from every world, so that short episodes are not over-counted."""
+"""Evaluation by a protocol.
+
+A fixed number of episodes from every world, so that short episodes are not over-counted.
+"""
 
 import math
 import time
@@ -50,8 +53,8 @@ def evaluate(
 ) -> dict[str, Any]:
     """Run `episodes_per_env` episodes in every world; return metrics and per-episode arrays.
 
-    The seed fixes everything: resets, noise and, for a stochastic policy, its samples. The global generator is left as it
-    was.
+    The seed fixes everything: resets, noise and, for a stochastic policy, its samples. The global generator is left
+    as it was.
     """
     started = time.perf_counter()
     records = _Records(env, episodes_per_env)

@@ -1,7 +1,8 @@
 """The scene: configs of what stands in one world, and the compiled model with every name in it.
 
 Joint, body and actuator order of the compiled `MjModel` is the order of every array in the project, on every engine.
-Names of an entity's parts are prefixed with the entity's own name: joint ``hinge`` of robot ``robot`` is ``robot/hinge``.
+Names of an entity's parts are prefixed with the entity's own name: joint ``hinge`` of robot ``robot`` is
+``robot/hinge``.
 """
 
 from collections.abc import Callable

@@ -162,9 +162,7 @@ def memory(play: bool = False) -> ManagerBasedRlEnvCfg:
     cfg.observations["policy"].terms["target"] = ObservationTermCfg(
         mdp.command_hint, params={"command": "target", "steps": 5}
     )
-    cfg.observations["critic"].terms["target"] = ObservationTermCfg(
-        mdp.generated_command, params={"command": "target"}
-    )
+    cfg.observations["critic"].terms["target"] = ObservationTermCfg(mdp.generated_command, params={"command": "target"})
     del cfg.rewards["cart_position"]
     cfg.rewards["target_distance"] = RewardTermCfg(
         mdp.command_distance_l2, weight=-4.0, params={"command": "target", "joint": "slide"}

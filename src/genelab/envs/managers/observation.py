@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 class ObservationGroup:
     """The layout of one group and its history buffer."""
 
-    def __init__(self, name: str, cfg: ObservationGroupCfg, slots: list[int], dims: list[int], env: "ManagerBasedRlEnv"):
+    def __init__(
+        self, name: str, cfg: ObservationGroupCfg, slots: list[int], dims: list[int], env: "ManagerBasedRlEnv"
+    ):
         self.name = name
         self.cfg = cfg
         self.slots = slots

@@ -21,7 +21,7 @@ class Policy(ABC):
     def act(self, obs: dict[str, Tensor], deterministic: bool = True) -> Tensor:
         """Actions (N, A) for observation groups (N, d)."""
 
-    def reset(self, env_ids: Tensor | None = None) -> None:
+    def reset(self, env_ids: Tensor | None = None) -> None:  # noqa: B027
         """Forget the past of these worlds (all if None): the state of a recurrent policy."""
 
     @property

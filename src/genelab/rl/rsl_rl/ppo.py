@@ -11,9 +11,9 @@ from torch import Tensor
 class PPO(RslRlPPO):
     """PPO that bootstraps time-outs from the final observation.
 
-    rsl_rl adds gamma * V(s_t) to the reward of a truncated step; right is gamma * V(s_{t+1}), where s_{t+1} is the state
-    the episode was cut off in. It is no longer in the observations (they already belong to the next episode), so it comes
-    from ``extras["final_obs"]``.
+    rsl_rl adds gamma * V(s_t) to the reward of a truncated step; right is gamma * V(s_{t+1}), where s_{t+1} is the
+    state the episode was cut off in. It is no longer in the observations (they already belong to the next episode),
+    so it comes from ``extras["final_obs"]``.
     """
 
     def process_env_step(self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:

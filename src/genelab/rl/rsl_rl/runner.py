@@ -58,7 +58,9 @@ class Runner(OnPolicyRunner):
             learnt = time.perf_counter()
             self.current_learning_iteration += 1
             self._check_finite(losses, run)
-            run.log(self.current_learning_iteration, total, self._metrics(losses, collected - start, learnt - collected))
+            run.log(
+                self.current_learning_iteration, total, self._metrics(losses, collected - start, learnt - collected)
+            )
             if self.current_learning_iteration % self.agent_cfg.save_interval == 0:
                 run.save_checkpoint(f"model_{self.current_learning_iteration}.pt", self.checkpoint())
                 run.save_state(self.state())

@@ -1,0 +1,49 @@
+# Two commands on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEMO := demo
+TASK := GeneLab-Inverted-Pendulum-v0
+
+.PHONY: setup demo test lint format bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(STAMP)
+
+demo: setup
+	rm -rf $(DEMO)
+	$(BIN)/genelab train $(TASK) --seed 1 --log-dir $(DEMO)
+	$(BIN)/genelab eval $(TASK) $(DEMO)/model_final.pt --out $(DEMO)/eval.json
+	$(BIN)/genelab play $(TASK) --checkpoint $(DEMO)/model_final.pt --max-steps 600 --video $(DEMO)/video.mp4
+	@echo
+	@echo "run:        $(DEMO)"
+	@echo "policy:     $(DEMO)/model_final.pt"
+	@echo "evaluation: $(DEMO)/eval.json"
+	@echo "video:      $(DEMO)/video.mp4"
+	@$(BIN)/python -c 'import json; m = json.load(open("$(DEMO)/eval.json"))["metrics"]; print("return:     %.3f of 40 (95 %% interval ± %.3f, 100 episodes)" % (m["return_mean"], m["return_ci95"]))'
+
+test: setup lint
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/python benchmarks/env_throughput.py
+	$(BIN)/python benchmarks/train_throughput.py
+	$(BIN)/python benchmarks/memory.py
+
+clean:
+	rm -rf $(VENV) $(DEMO) build dist
