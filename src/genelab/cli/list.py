@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from genelab.core.errors import unknown
+from genelab.core.errors import UserError, unknown
 from genelab.core.registry import tasks
 
 KINDS = ("tasks", "robots", "engines", "backends")
@@ -21,7 +21,7 @@ def list_things(
     if kind not in KINDS:
         raise unknown("kind", kind, KINDS)
     if tag is not None and kind != "tasks":
-        raise unknown("option for this kind", "--tag", ())
+        raise UserError("--tag goes with 'list tasks'")
     rows = {"tasks": lambda: _tasks(tag), "robots": _robots, "engines": _engines, "backends": _backends}[kind]()
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:

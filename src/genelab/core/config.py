@@ -66,7 +66,7 @@ def from_dict(declared: Any, data: Any) -> Any:
         if cls is None:
             value_type = _dict_value_type(declared)
             return {key: from_dict(value_type, item) for key, item in data.items()}
-        if not dataclasses.is_dataclass(cls):
+        if not isinstance(cls, type) or not dataclasses.is_dataclass(cls):
             raise UserError(f"'{data[CLASS_KEY]}' is not a config class")
         declared_types = field_types(cls)
         unknown = set(data) - set(declared_types) - {CLASS_KEY}

@@ -16,7 +16,7 @@ def hint(name: str, valid: Iterable[str]) -> str:
     """``" (did you mean 'x'?)"`` for the valid name closest to `name`, or the empty string."""
     names = list(valid)
     folded = {n.lower(): n for n in names}
-    close = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.4)
+    close = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.5)
     return f" (did you mean '{folded[close[0]]}'?)" if close else ""
 
 

@@ -1,0 +1,175 @@
+"""Which networks, worlds, steps and epochs solve the pendulums fastest on few cores: the study behind the cpu presets.
+
+Every variant is a set of overrides of the reference preset. It is trained in chunks; after each, the deterministic policy
+is evaluated over 100 episodes on separate worlds (not counted as training time) until it reaches the target.
+
+    python benchmarks/cpu_study.py single --seeds 1,2,3
+    python benchmarks/cpu_study.py --table            # the table in docs/pendulum-study.md
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import genelab  # noqa: F401  (before torch: it sets how torch's threads wait)
+import torch
+from common import RESULTS, save
+
+from genelab.core.overrides import show
+from genelab.core.registry import find
+from genelab.envs import ManagerBasedRlEnv
+from genelab.experiment.setup import resolve
+from genelab.rl.backends.rsl_rl import RslRlPolicy
+from genelab.rl.evaluator import evaluate
+from genelab.rl.rsl_rl.runner import Runner
+
+TASKS = {
+    "single": ("GeneLab-Inverted-Pendulum-v0", 39.95, 180.0),
+    "double": ("GeneLab-Double-Inverted-Pendulum-v0", 59.85, 600.0),
+}
+"""Task, target of the deterministic return, and the training time after which a variant is given up, seconds."""
+
+
+def _variant(worlds: int, nets: tuple[int, ...], steps: int = 24, epochs: int = 5, **more: Any) -> dict[str, Any]:
+    minibatches = more.pop("minibatches", 4)
+    return {
+        "env.num_envs": worlds,
+        "agent.actor.hidden_dims": nets,
+        "agent.critic.hidden_dims": nets,
+        "agent.num_steps_per_env": steps,
+        "agent.algorithm.num_learning_epochs": epochs,
+        "agent.algorithm.num_mini_batches": minibatches,
+        **{path.replace("__", "."): value for path, value in more.items()},
+    }
+
+
+VARIANTS = {
+    "single": [
+        _variant(4096, (128, 128)),
+        _variant(1024, (128, 128)),
+        _variant(512, (128, 128)),
+        _variant(512, (64, 64)),
+        _variant(512, (32, 32)),
+        _variant(256, (64, 64)),
+        _variant(128, (64, 64)),
+        _variant(512, (64, 64), steps=16),
+        _variant(512, (64, 64), steps=48),
+        _variant(512, (64, 64), epochs=3),
+        _variant(512, (64, 64), epochs=8),
+        _variant(512, (64, 64), agent__torch_threads=1),
+        _variant(256, (64, 64), agent__torch_threads=1),
+        _variant(256, (64, 64), steps=16, epochs=3, agent__torch_threads=1),
+    ],
+    "double": [
+        _variant(4096, (256, 128)),
+        _variant(1024, (256, 128)),
+        _variant(1024, (128, 128)),
+        _variant(1024, (64, 64)),
+        _variant(512, (128, 128)),
+        _variant(512, (64, 64)),
+        _variant(256, (128, 128)),
+        _variant(512, (64, 64), steps=48),
+        _variant(512, (64, 64), agent__torch_threads=1),
+        _variant(256, (64, 64), agent__torch_threads=1),
+    ],
+}
+
+
+class _NoRun:
+    """A run that keeps nothing, for the runner."""
+
+    directory = Path()
+    stop_requested = False
+
+    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float]) -> None: ...
+
+    def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path:
+        return Path(name)
+
+    def save_state(self, data: dict[str, Any]) -> None: ...
+
+    def load_state(self) -> None: ...
+
+
+def solve(which: str, variant: dict[str, Any], seed: int, chunk_steps: int = 100_000) -> dict[str, float]:
+    """Train one variant until it reaches the target or its time is up."""
+    task, target, limit_s = TASKS[which]
+    overrides = [(path, show(value)) for path, value in variant.items()]
+    setup = resolve(task, preset="reference", user=[*overrides, ("agent.seed", str(seed))])
+    torch.set_num_threads(setup.agent_cfg.torch_threads or 2)
+    torch.manual_seed(seed)
+    env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
+    runner = Runner(env, setup.agent_cfg, infos={})
+    env.randomize_episode_start()
+    eval_cfg = find(task).env_cfg(play=True)
+    eval_cfg.num_envs = 50
+    eval_env = ManagerBasedRlEnv(eval_cfg)
+    per_iteration = env.num_envs * setup.agent_cfg.num_steps_per_env
+    trained_s, value = 0.0, 0.0
+    while trained_s < limit_s:
+        setup.agent_cfg.max_iterations = runner.current_learning_iteration + max(1, chunk_steps // per_iteration)
+        start = time.perf_counter()
+        runner.learn_in(_NoRun())
+        trained_s += time.perf_counter() - start
+        policy = RslRlPolicy(runner.alg.get_policy(), 50, "cpu")
+        value = evaluate(eval_env, policy, 2)["metrics"]["return_mean"]
+        if value >= target:
+            break
+    samples = runner.current_learning_iteration * per_iteration
+    return {"seed": seed, "train_s": round(trained_s, 1), "samples": samples, "return": round(value, 3)}
+
+
+def study(which: str, seeds: list[int]) -> None:
+    task, target, limit_s = TASKS[which]
+    rows = []
+    for variant in VARIANTS[which]:
+        rows.append({"overrides": variant, "runs": [solve(which, variant, seed) for seed in seeds]})
+        print(json.dumps(rows[-1]), flush=True)
+        save(f"cpu_study_{which}", {"task": task, "target": target, "limit_s": limit_s, "rows": rows})
+
+
+def table() -> str:
+    """The results as Markdown."""
+    lines = []
+    for which, (task, target, limit_s) in TASKS.items():
+        rows = json.loads((RESULTS / f"cpu_study_{which}.json").read_text())["rows"]
+        lines += [f"### {task}: time to a return of {target}", ""]
+        lines += [
+            "| worlds | nets | steps | epochs | torch threads | solved | seconds (median, max) | samples (median) |"
+        ]
+        lines += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
+        for row in rows:
+            o, runs = row["overrides"], row["runs"]
+            solved = [run for run in runs if run["return"] >= target]
+            seconds = [run["train_s"] for run in runs]
+            times = (
+                f"{statistics.median(seconds):.0f}, {max(seconds):.0f}"
+                if len(solved) == len(runs)
+                else f"> {limit_s:.0f}"
+            )
+            samples = statistics.median(run["samples"] for run in runs) / 1e6
+            lines.append(
+                f"| {o['env.num_envs']} | {'-'.join(map(str, o['agent.actor.hidden_dims']))} "
+                f"| {o['agent.num_steps_per_env']} | {o['agent.algorithm.num_learning_epochs']} "
+                f"| {o.get('agent.torch_threads', 'all')} | {len(solved)}/{len(runs)} | {times} | {samples:.2f} M |"
+            )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("which", nargs="?", choices=list(TASKS))
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--table", action="store_true", help="print the results as a Markdown table")
+    arguments = parser.parse_args()
+    if arguments.table:
+        print(table())
+    else:
+        study(arguments.which or "single", [int(seed) for seed in arguments.seeds.split(",")])
+
+
+main()

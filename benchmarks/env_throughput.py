@@ -1,0 +1,57 @@
+"""Environment steps per second over bare ``Batch.step`` on the same model, states, controls and substeps.
+
+The bare loop does nothing but copy controls in and step. Before each round it takes over the environment's states, so
+that both step the same physics.
+"""
+
+import argparse
+
+import torch
+from mujoco.batch import Batch
+
+import genelab  # noqa: F401  (before torch: it sets how torch's threads wait)
+from common import alternate, compare, save
+from genelab.core.registry import find
+from genelab.envs import ManagerBasedRlEnv
+
+
+def measure(task: str, num_envs: int, steps: int, rounds: int) -> dict[str, float]:
+    cfg = find(task).env_cfg()
+    cfg.num_envs = num_envs
+    env = ManagerBasedRlEnv(cfg)
+    env.randomize_episode_start()
+    bare = Batch(env.scene.model, num_envs, 0)
+    ctrl = bare.bind("ctrl")
+    actions = [0.3 * torch.randn(num_envs, env.num_actions) for _ in range(steps)]
+    controls = [action.double().numpy() for action in actions]
+
+    def ours() -> None:
+        for action in actions:
+            env.step(action)
+
+    def theirs() -> None:
+        for control in controls:
+            ctrl[:] = control
+            bare.step(nstep=cfg.decimation)
+
+    def one_round() -> tuple[list[float], list[float]]:
+        bare.state[:] = env.engine.state_dict()["rows"].numpy()
+        return alternate(ours, theirs, 1)
+
+    one_round()  # warm up
+    results = [one_round() for _ in range(rounds)]
+    return compare([r[0][0] for r in results], [r[1][0] for r in results], steps * num_envs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--num-envs", type=int, default=4096)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=30)
+    arguments = parser.parse_args()
+    tasks = ("GeneLab-Inverted-Pendulum-v0", "GeneLab-Double-Inverted-Pendulum-v0")
+    measured = {task: measure(task, arguments.num_envs, arguments.steps, arguments.rounds) for task in tasks}
+    save("env_throughput", {"what": "environment over bare Batch.step", "num_envs": arguments.num_envs, **measured})
+
+
+main()
