@@ -1,12 +1,13 @@
 """Which networks, worlds, steps and epochs solve the pendulums fastest on few cores: the study behind the cpu presets.
 
-Every variant is a set of overrides of the reference preset. It is trained in chunks; after each, the deterministic policy
-is evaluated over 100 episodes on separate worlds (not counted as training time) until it reaches the target.
+Every variant is a set of overrides of the reference preset. It is trained in chunks; after each, the deterministic
+policy is evaluated over 100 episodes on separate worlds (not counted as training time) until it reaches the target.
 
     python benchmarks/cpu_study.py single --seeds 1,2,3
     python benchmarks/cpu_study.py --table            # the table in docs/pendulum-study.md
 """
 
+# ruff: noqa: I001  (common imports genelab, and that before torch: it sets how torch's threads wait)
 import argparse
 import json
 import statistics
@@ -14,9 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import genelab  # noqa: F401  (before torch: it sets how torch's threads wait)
-import torch
 from common import RESULTS, save
+import torch
 
 from genelab.core.overrides import show
 from genelab.core.registry import find

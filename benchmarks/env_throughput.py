@@ -4,13 +4,13 @@ The bare loop does nothing but copy controls in and step. Before each round it t
 that both step the same physics.
 """
 
+# ruff: noqa: I001  (common imports genelab, and that before torch: it sets how torch's threads wait)
 import argparse
 
+from common import alternate, compare, save
 import torch
 from mujoco.batch import Batch
 
-import genelab  # noqa: F401  (before torch: it sets how torch's threads wait)
-from common import alternate, compare, save
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
 
