@@ -3,7 +3,6 @@
 Both use rsl_rl's PPO with the same networks, epochs, minibatches and worlds; genelab also logs, as in a real run.
 """
 
-# ruff: noqa: I001  (common imports genelab, and that before torch: it sets how torch's threads wait)
 import argparse
 import tempfile
 from pathlib import Path
