@@ -88,7 +88,7 @@ def test_a_checkpoint_without_weights_is_a_one_line_error(
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
+@given(data=st.data())
 def test_a_checkpoint_cut_off_anywhere_is_never_accepted(data: st.DataObject, good: Path, tmp_path: Path) -> None:
     whole = good.read_bytes()
     path = tmp_path / "cut.pt"
@@ -98,7 +98,7 @@ def test_a_checkpoint_cut_off_anywhere_is_never_accepted(data: st.DataObject, go
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.binary(max_size=300))
+@given(content=st.binary(max_size=300))
 def test_random_bytes_are_a_user_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "random.pt"
     path.write_bytes(content)

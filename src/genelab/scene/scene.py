@@ -120,8 +120,10 @@ def _world_spec(cfg: SceneCfg, dt: float) -> mujoco.MjSpec:
     spec = mujoco.MjSpec()
     spec.option.timestep = dt
     spec.visual.global_.offwidth, spec.visual.global_.offheight = 1280, 960
-    spec.visual.headlight.ambient = [0.35, 0.35, 0.35]
-    spec.visual.headlight.diffuse = [0.4, 0.4, 0.4]
+    spec.visual.headlight.ambient = [0.5, 0.5, 0.5]
+    spec.visual.headlight.diffuse = [0.35, 0.35, 0.35]
+    spec.visual.headlight.specular = [0.0, 0.0, 0.0]
+    spec.visual.rgba.haze = [0.86, 0.90, 0.95, 1.0]
     spec.add_texture(
         name="sky",
         type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
@@ -140,9 +142,15 @@ def _world_spec(cfg: SceneCfg, dt: float) -> mujoco.MjSpec:
         width=256,
         height=256,
     )
-    material = spec.add_material(name="ground", texrepeat=[1, 1], texuniform=True, reflectance=0.05)
+    material = spec.add_material(name="ground", texrepeat=[1, 1], texuniform=True)
     material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "ground"
-    spec.worldbody.add_light(pos=[0, -1, 4], dir=[0, 0.25, -1], diffuse=[0.5, 0.5, 0.5], castshadow=True)
+    spec.worldbody.add_light(
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        pos=[0, 0, 4],
+        dir=[0.3, 0.5, -1],
+        diffuse=[0.45, 0.45, 0.45],
+        specular=[0.1, 0.1, 0.1],
+    )
     spec.worldbody.add_geom(
         name="ground",
         type=mujoco.mjtGeom.mjGEOM_PLANE,

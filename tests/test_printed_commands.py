@@ -1,0 +1,89 @@
+"""The commands that the documentation prints, as printed, at tiny sizes.
+
+`COMMANDS` is copied from the documents. Placeholders (TASK_ID, <TASK>, <P>, <DATE>, the path of a checkpoint) are
+filled in, and flags that make the run small are added behind.
+"""
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PENDULUMS = ("GeneLab-Inverted-Pendulum-v0", "GeneLab-Double-Inverted-Pendulum-v0")
+
+PLAY = [
+    "genelab play TASK_ID --steps 128",
+    "genelab play TASK_ID --agent random --steps 128",
+]
+PLAY_WITH_A_WINDOW = [
+    "genelab play TASK_ID --vis",
+    "genelab play TASK_ID --vis --max-steps 500",
+]
+TRAIN_SEEDS = "genelab train <TASK> --seeds 1,2,3 --parallel <P> --log_dir logs/reference/<TASK>/<DATE>"
+EVAL_SEED = (
+    'genelab eval <TASK> "logs/reference/<TASK>/<DATE>/seed_${s}/model_final.pt" '
+    '--num-envs 64 --episodes 100 --seed 0 --out "logs/reference/<TASK>/<DATE>/seed_${s}/eval.json"'
+)
+EVAL = (
+    "genelab eval GeneLab-Inverted-Pendulum-v0 logs/rsl_rl/exp1/.../model_500.pt "
+    "--num-envs 64 --episodes 100 --seed 0 --deterministic --out eval.json"
+)
+
+
+def words(command: str, **places: str) -> list[str]:
+    """The arguments of a printed command, with its placeholders filled in."""
+    for name, value in places.items():
+        command = command.replace({"s": "${s}", "TASK_ID": "TASK_ID"}.get(name, f"<{name}>"), value)
+    program, *arguments = shlex.split(command)
+    assert program == "genelab"
+    return arguments
+
+
+@pytest.fixture(autouse=True)
+def _empty_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("command", PLAY)
+@pytest.mark.parametrize("task", PENDULUMS)
+def test_play(command: str, task: str, cli: Callable[..., Any]) -> None:
+    outcome = cli(*words(command, TASK_ID=task))
+    assert outcome.code == 0, outcome.err
+    assert "played 128 steps" in outcome.out
+
+
+@pytest.mark.parametrize("command", PLAY_WITH_A_WINDOW)
+def test_play_with_a_window_where_there_is_none(
+    command: str, mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert "no display" in mistake(*words(command, TASK_ID=PENDULUMS[0]))
+
+
+def test_train_three_seeds_and_evaluate_each(cli: Callable[..., Any], tmp_path: Path) -> None:
+    places = {"TASK": PENDULUMS[0], "DATE": "2026-05-20", "P": "3"}
+    tiny = ("--num_envs", "8", "--max_iterations", "1")
+    trained = cli(*words(TRAIN_SEEDS, **places), *tiny)
+    assert trained.code == 0, trained.out + trained.err
+    parent = tmp_path / "logs/reference" / PENDULUMS[0] / "2026-05-20"
+    assert json.loads((parent / "summary.json").read_text())["seeds"] == [1, 2, 3]
+    for seed in ("1", "2", "3"):
+        command = words(EVAL_SEED.replace("--episodes 100", "--episodes 4"), **places, s=seed)
+        outcome = cli(*command, "--env.episode_length_s", "0.5")
+        assert outcome.code == 0, outcome.err
+        assert json.loads((parent / f"seed_{seed}/eval.json").read_text())["num_episodes"] == 4
+
+
+def test_evaluate_a_checkpoint(cli: Callable[..., Any], trained_run: Path, tmp_path: Path) -> None:
+    printed = EVAL.replace("logs/rsl_rl/exp1/.../model_500.pt", str(trained_run / "model_final.pt"))
+    outcome = cli(*words(printed), "--env.episode_length_s", "0.5")
+    assert outcome.code == 0, outcome.err
+    record = json.loads((tmp_path / "eval.json").read_text())
+    printed_fields = {"task", "checkpoint", "num_episodes", "metrics", "wall_clock_seconds", "seed", "deterministic"}
+    assert {*printed_fields, "evaluated_at"} <= set(record)
+    assert {"return_mean", "return_std", "length_mean", "success_rate"} <= set(record["metrics"])
+    assert (record["num_episodes"], record["seed"], record["deterministic"]) == (100, 0, True)
