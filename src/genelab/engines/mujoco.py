@@ -115,15 +115,15 @@ class MujocoEngine(Engine):
 
     def model_field(self, name: str) -> Tensor:
         array, column, sign = _place(name).places[0]
-        shared = self.model.opt.gravity if array == "opt.gravity" else getattr(self.model, array)
+        shared = self._shared(array)
         per_world = self._expanded.get(array)
         values = np.broadcast_to(shared, (self.num_envs, *shared.shape)) if per_world is None else per_world
         return torch.tensor(values[column] * sign, dtype=torch.float32)
 
     def set_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
         field, ids = _place(name), numpy_ids(env_ids)
-        if values.shape[0] != len(env_ids):
-            raise UserError(f"model field '{name}': {values.shape[0]} rows for {len(env_ids)} worlds")
+        if not values.shape[0] == len(env_ids) == len(ids):
+            raise UserError(f"model field '{name}': {values.shape[0]} rows for {len(ids)} different worlds")
         order = np.argsort(env_ids.numpy(), kind="stable")
         for array, column, sign in field.places:
             if array not in self._expanded:
@@ -168,11 +168,12 @@ class MujocoEngine(Engine):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, values in state["model_fields"].items():
+        fields = state["model_fields"]
+        for name in {*fields, *self._expanded}:
             if name not in self._expanded:
                 self._expanded[name] = self._batch.expand(name)
-            self._expanded[name][:] = values.numpy()
-        if state["model_fields"]:
+            self._expanded[name][:] = fields[name].numpy() if name in fields else self._shared(name)
+        if self._expanded:
             self._batch.set_const()
         self._rows[:] = state["rows"].numpy()
         self._refresh()
@@ -182,6 +183,10 @@ class MujocoEngine(Engine):
         for renderer in self._renderers.values():
             renderer.close()
         self._renderers.clear()
+
+    def _shared(self, array: str) -> np.ndarray:
+        """The value of a model array in worlds that have none of their own."""
+        return self.model.opt.gravity if array == "opt.gravity" else getattr(self.model, array)
 
     def _bind(self, name: str) -> Tensor:
         return torch.from_numpy(self._batch.bind(name))

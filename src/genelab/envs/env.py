@@ -91,6 +91,8 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.max_episode_length = cfg.max_episode_length
         self.episode_length_buf = torch.zeros(self.num_envs, dtype=torch.int64, device=self.device)
         """(N,) control steps of each running episode."""
+        self._skipped_steps = torch.zeros_like(self.episode_length_buf)
+        """(N,) steps of each running episode that were only pretended, by `randomize_episode_start`."""
         self.terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         self.truncated = torch.zeros_like(self.terminated)
         self.failed_worlds = 0
@@ -126,18 +128,16 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         """
         self.action_manager.process(action)
         self.engine.step(self.cfg.decimation)
+        broken = self._broken_worlds()
         self.step_count += 1
         self.episode_length_buf += 1
         self.command_manager.step(self.step_dt)
         self.event_manager.step(self.step_dt)
-        rewards = self.reward_manager.compute()
+        rewards = self.reward_manager.compute(broken)
         self.metrics_manager.step()
         self.terminated, self.truncated = self.termination_manager.compute()
-        failed = self._failed_ids()
-        if failed is not None:
-            self.reward_manager.clear(failed)
-            rewards[failed] = 0.0
-            self.terminated[failed], self.truncated[failed] = True, False
+        if broken is not None:
+            self.terminated[broken], self.truncated[broken] = True, False
         self.obs = self.observation_manager.compute()
         extras: dict[str, Any] = {"final_obs": self.obs, "finished": None}
         done = (self.terminated | self.truncated).nonzero().flatten()
@@ -153,9 +153,8 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
 
     def randomize_episode_start(self) -> None:
         """Pretend that the worlds are at different points of their episodes, so that they do not end all at once."""
-        self.episode_length_buf[:] = self.streams.integers(
-            "episode_start", (self.num_envs,), 0, self.max_episode_length - 1
-        )
+        self._skipped_steps = self.streams.integers("episode_start", (self.num_envs,), 0, self.max_episode_length - 1)
+        self.episode_length_buf.copy_(self._skipped_steps)
 
     def pop_episode_stats(self) -> dict[str, float]:
         """Means over the episodes that ended since the last call, plus curriculum values and broken worlds."""
@@ -172,6 +171,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             "managers": {name: manager.state_dict() for name, manager in self._managers.items()},
             "episode_stats": self.episode_stats.state_dict(),
             "episode_length_buf": self.episode_length_buf.clone(),
+            "skipped_steps": self._skipped_steps.clone(),
             "obs": {name: value.clone() for name, value in self.obs.items()},
             "step_count": self.step_count,
             "failed_worlds": self.failed_worlds,
@@ -186,6 +186,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             manager.load_state_dict(state["managers"][name])
         self.episode_stats.load_state_dict(state["episode_stats"])
         self.episode_length_buf.copy_(state["episode_length_buf"])
+        self._skipped_steps.copy_(state["skipped_steps"])
         self.obs = {name: value.to(self.device) for name, value in state["obs"].items()}
         self.step_count = state["step_count"]
         self.failed_worlds = state["failed_worlds"]
@@ -229,23 +230,24 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.curriculum_manager.reset(env_ids)
         self.engine.reset(env_ids)
         self.episode_length_buf[env_ids] = 0
+        self._skipped_steps[env_ids] = 0
         for name, manager in self._managers.items():
             if name != "curriculum":
                 manager.reset(env_ids)
 
-    def _failed_ids(self) -> Tensor | None:
+    def _broken_worlds(self) -> Tensor | None:
         """Worlds whose physics broke down in this step, or None."""
         if not bool(self.engine.failed.any()):
             return None
-        failed = self.engine.failed.nonzero().flatten()
-        self.failed_worlds += len(failed)
-        return failed
+        broken = self.engine.failed.nonzero().flatten()
+        self.failed_worlds += len(broken)
+        return broken
 
     def _success(self) -> Tensor:
         return self._success_term() if self._success_term is not None else self._no_success
 
     def _finish(self, done: Tensor, success: Tensor) -> FinishedEpisodes:
-        lengths = self.episode_length_buf[done]
+        lengths = self.episode_length_buf[done] - self._skipped_steps[done]
         terms = self.reward_manager.episode_sums[:, done]
         finished = FinishedEpisodes(
             env_ids=done,

@@ -49,6 +49,8 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
         unused=UNUSED_IN_EVAL,
         say=say,
     )
+    for change in setup.changes:
+        say(str(change))
     result = evaluate(
         inference.env,
         inference.policy,

@@ -85,6 +85,10 @@ class Run:
                 raise UserError(f"cannot read '{path}': {error}") from error
         return loaded[0], loaded[1]
 
+    def keep_agent_config(self, agent_cfg: Any) -> None:
+        """Store an agent config that a resume has changed."""
+        write_json(self.directory / "params/agent.json", to_dict(agent_cfg))
+
     def update_meta(self, **changes: Any) -> None:
         """Change entries of run.json."""
         self.meta |= changes

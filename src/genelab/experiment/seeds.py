@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -51,6 +52,7 @@ def train_seeds(
             arguments = [*arguments, "--env.simulation.threads", str(threads)]
         say(f"threads per run: {threads}")
     waiting, running, failed = list(seeds), {}, []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop the children as Ctrl-C does
     try:
         while waiting or running:
             while waiting and len(running) < parallel:
@@ -82,7 +84,8 @@ def _start(
     command = [sys.executable, "-m", "genelab", "train", task, *arguments]
     command += ["--seed", str(seed), "--log-dir", str(directory)]
     with _log(parent, seed).open("wb") as log:
-        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+        # In a session of its own, so that Ctrl-C reaches it once, through `train_seeds`: twice would stop it unsaved.
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
 
 
 def _log(parent: Path, seed: int) -> Path:

@@ -82,6 +82,7 @@ def resume(
     torch.set_num_threads(run.meta["torch_threads"])
     state = run.load_state()
     say(f"run: {directory}, resumed at iteration {state['checkpoint']['iter'] if state else 0}")
+    run.keep_agent_config(agent_cfg)
     run.update_meta(status="running")
     env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
     warm_start = run.meta.get("warm_start")

@@ -32,20 +32,18 @@ class RewardManager(Manager):
         for term in self.terms:
             check_shape(term, term.checked(), (self._env.num_envs,))
 
-    def compute(self) -> Tensor:
-        """(N,) reward of this step. Terms of weight zero are not evaluated."""
+    def compute(self, broken: Tensor | None = None) -> Tensor:
+        """(N,) reward of this step, zero in worlds whose physics broke down. Terms of weight zero are not evaluated."""
         for row, term in enumerate(self.terms):
             weight = term.cfg.weight  # type: ignore[attr-defined]  # read each step: curricula change it
             if weight == 0.0:
                 self._values[row] = 0.0
             else:
                 torch.mul(term(), weight * self._scale, out=self._values[row])
+        if broken is not None:
+            self._values[:, broken] = 0.0
         self.episode_sums += self._values
         return self._values.sum(dim=0)
-
-    def clear(self, env_ids: Tensor) -> None:
-        """Take back the last step's reward in worlds whose physics broke down: it means nothing."""
-        self.episode_sums[:, env_ids] -= self._values[:, env_ids]
 
     def reset(self, env_ids: Tensor) -> None:
         super().reset(env_ids)
