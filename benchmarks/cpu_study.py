@@ -22,7 +22,6 @@ from genelab.core.overrides import show
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
-from genelab.rl.backends.rsl_rl import RslRlPolicy
 from genelab.rl.evaluator import evaluate
 from genelab.rl.rsl_rl.runner import Runner
 
@@ -114,8 +113,7 @@ def solve(which: str, variant: dict[str, Any], seed: int, chunk_steps: int = 100
         start = time.perf_counter()
         runner.learn_in(_NoRun())
         trained_s += time.perf_counter() - start
-        policy = RslRlPolicy(runner.alg.get_policy(), 50, "cpu")
-        value = evaluate(eval_env, policy, 2)["metrics"]["return_mean"]
+        value = evaluate(eval_env, runner.policy(eval_env.num_envs), 2)["metrics"]["return_mean"]
         if value >= target:
             break
     samples = runner.current_learning_iteration * per_iteration

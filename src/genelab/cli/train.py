@@ -3,12 +3,18 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, shortcuts
 from genelab.core.errors import UserError
+
+if TYPE_CHECKING:
+    from genelab.experiment.run import Run
+    from genelab.experiment.train import TrainRequest
+    from genelab.rl.backends.base import TrainResult
+    from genelab.rl.eval_callback import EvalSettings
 
 
 def train(
@@ -28,6 +34,10 @@ def train(
     backend: Annotated[str | None, typer.Option(help="RL library, if the task has agents for several.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Start from the weights of this checkpoint.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Continue the run in this directory exactly.")] = None,
+    eval_every: Annotated[int | None, typer.Option(help="Evaluate every K iterations.", show_default=False)] = None,
+    eval_episodes: Annotated[int | None, typer.Option(help="Episodes per evaluation (10).", show_default=False)] = None,
+    eval_num_envs: Annotated[int | None, typer.Option(help="Worlds at most (as training).", show_default=False)] = None,
+    eval_seed: Annotated[int | None, typer.Option(help="Seed of evaluations (0).", show_default=False)] = None,
     vis: Vis = False,
     headless: Headless = False,
     gpu: Gpu = False,
@@ -52,76 +62,73 @@ def train(
             "agent.seed": seed,
         },
     )
+    from genelab.experiment.train import TrainRequest
+
+    evaluation = {"episodes": eval_episodes, "num_envs": eval_num_envs, "seed": eval_seed}
     if resume is not None:
-        _exclude("--resume", {"--seeds": seeds, "--log-dir": log_dir, "--checkpoint": checkpoint, "--backend": backend})
-        if preset != "auto":
-            raise UserError("--preset has no place beside --resume: the run keeps its preset")
+        given = {"--seeds": seeds, "--log-dir": log_dir, "--checkpoint": checkpoint, "--backend": backend}
+        given |= {"--eval-every": eval_every, "--preset": None if preset == "auto" else preset}
+        for flag, value in given.items():
+            if value is not None:
+                raise UserError(f"{flag} has no place beside --resume: the run keeps its settings")
         return _resume(task, resume, user)
+    request = TrainRequest(
+        task=task,
+        overrides=user,
+        preset=preset,
+        backend=backend,
+        log_dir=log_dir,
+        checkpoint=checkpoint,
+        command=shlex.join(["genelab", *sys.argv[1:]]),
+        evaluation=_evaluation(eval_every, evaluation),
+    )
     if seeds is not None:
-        _exclude("--seeds", {"--seed": seed})
-        return _train_seeds(task, seeds, parallel or 1, log_dir, ctx, user, preset, backend, checkpoint)
+        if seed is not None:
+            raise UserError("--seeds and --seed exclude each other")
+        return _train_seeds(request, seeds, parallel or 1)
     if parallel is not None:
         raise UserError("--parallel goes with --seeds")
-    return _train_one(task, user, preset, backend, log_dir, checkpoint)
+    return _train_one(request)
 
 
-def _train_one(
-    task: str,
-    user: list[tuple[str, str]],
-    preset: str,
-    backend: str | None,
-    log_dir: Path | None,
-    checkpoint: Path | None,
-) -> int:
-    from genelab.experiment.train import TrainRequest
+def _evaluation(every: int | None, settings: dict[str, int | None]) -> "EvalSettings | None":
+    from genelab.rl.eval_callback import EvalSettings
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    if every is None:
+        if given:
+            raise UserError(f"--eval-{next(iter(given)).replace('_', '-')} goes with --eval-every")
+        return None
+    if every < 1:
+        raise UserError(f"--eval-every must be at least 1, not {every}")
+    return EvalSettings(every=every, **given)
+
+
+def _train_one(request: "TrainRequest") -> int:
     from genelab.experiment.train import train as start
 
-    command = shlex.join(["genelab", *sys.argv[1:]])
-    run, result = start(TrainRequest(task, user, preset, backend, log_dir, checkpoint, command), say=typer.echo)
-    return _report(task, run, result)
+    run, result = start(request, say=typer.echo)
+    return _report(run, result)
 
 
 def _resume(task: str, directory: Path, user: list[tuple[str, str]]) -> int:
     from genelab.experiment.train import resume as go_on
 
     run, result = go_on(task, directory, user, say=typer.echo)
-    return _report(task, run, result)
+    return _report(run, result)
 
 
-def _report(task: str, run, result) -> int:  # type: ignore[no-untyped-def]
+def _report(run: "Run", result: "TrainResult") -> int:
     typer.echo(f"checkpoint: {result.checkpoint}")
     typer.echo(f"weights sha256: {result.weights_sha256}")
     if not result.finished:
         typer.echo(f"stopped after iteration {result.iteration}; go on with:")
-        typer.echo(f"  {shlex.join(['genelab', 'train', task, '--resume', str(run.directory)])}")
+        typer.echo(f"  {shlex.join(['genelab', 'train', run.meta['task'], '--resume', str(run.directory)])}")
         return 130
     return 0
 
 
-def _train_seeds(
-    task: str,
-    seeds: str,
-    parallel: int,
-    log_dir: Path | None,
-    ctx: typer.Context,
-    user: list[tuple[str, str]],
-    preset: str,
-    backend: str | None,
-    checkpoint: Path | None,
-) -> int:
+def _train_seeds(request: "TrainRequest", seeds: str, parallel: int) -> int:
     from genelab.experiment.seeds import parse_seeds, train_seeds
-    from genelab.experiment.setup import resolve
-    from genelab.experiment.train import UNUSED_IN_TRAINING
 
-    resolve(task, preset=preset, backend=backend, user=user, unused=UNUSED_IN_TRAINING)  # a mistake fails here, once
-    arguments = [word for path, value in user for word in (f"--{path}", value)]
-    arguments += ["--preset", preset]
-    arguments += ["--backend", backend] if backend is not None else []
-    arguments += ["--checkpoint", str(checkpoint)] if checkpoint is not None else []
-    return train_seeds(task, parse_seeds(seeds), parallel, log_dir, arguments, say=typer.echo)
-
-
-def _exclude(flag: str, others: dict[str, object]) -> None:
-    for name, value in others.items():
-        if value is not None:
-            raise UserError(f"{flag} and {name} exclude each other")
+    return train_seeds(request, parse_seeds(seeds), parallel, say=typer.echo)

@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from genelab.core.math import cross, quat_apply, quat_from_axis_angle, quat_mul
 
@@ -99,14 +100,15 @@ class Kinematics:
         """Apply one group of joints to their bodies' frames, in place."""
         s = joints.slots
         if joints.type == _FREE:
-            pos[:, s], quat[:, s] = qpos[:, joints.qpos[:, :3]], qpos[:, joints.qpos[:, 3:]]
+            pos[:, s] = qpos[:, joints.qpos[:, :3]]
+            quat[:, s] = normalize(qpos[:, joints.qpos[:, 3:]], dim=-1)
             lin[:, s] = qvel[:, joints.qvel[:, :3]]
             ang[:, s] = quat_apply(quat[:, s], qvel[:, joints.qvel[:, 3:]])
             return
         before_pos, before_quat, before_lin, before_ang = pos[:, s], quat[:, s], lin[:, s], ang[:, s]
         offset = joints.pos.expand(pos.shape[0], -1, -1)
         if joints.type == _BALL:
-            after_quat = quat_mul(before_quat, qpos[:, joints.qpos])
+            after_quat = quat_mul(before_quat, normalize(qpos[:, joints.qpos], dim=-1))
             spin = quat_apply(after_quat, qvel[:, joints.qvel])
         else:
             axis = quat_apply(before_quat, joints.axis.expand(pos.shape[0], -1, -1))

@@ -81,8 +81,9 @@ class MujocoEngine(Engine):
         self.qvel = self._qvel.T.float().contiguous().T
         self.ctrl = self._ctrl.float()
         self.failed = torch.zeros(num_envs, dtype=torch.bool)
-        if scene.contact_slices:
-            self._output("sensordata")
+        for name, used in (("sensordata", bool(scene.contact_slices)), ("actuator_force", self.model.nu > 0)):
+            if used:
+                self._output(name)
 
     def step(self, n: int = 1) -> None:
         self._ctrl.copy_(self.ctrl)
@@ -141,7 +142,8 @@ class MujocoEngine(Engine):
     def contact(self, sensor: str) -> Tensor:
         if sensor not in self.scene.contact_slices:
             raise unknown("contact sensor", sensor, self.scene.contact_slices)
-        return self._output("sensordata")[:, self.scene.contact_slices[sensor]].float()
+        # MuJoCo reports the force that the sensor's side exerts; the contract asks for the force on it.
+        return -self._output("sensordata")[:, self.scene.contact_slices[sensor]].float()
 
     def ray(self, origins: Tensor, directions: Tensor) -> Tensor:
         distance, _ = self._batch.ray(origins.double().numpy(), directions.double().numpy())
@@ -192,7 +194,7 @@ class MujocoEngine(Engine):
         return torch.from_numpy(self._batch.bind(name))
 
     def _output(self, name: str) -> Tensor:
-        """A derived MuJoCo array. It is copied out by the stepper from the first time it is asked for."""
+        """A derived MuJoCo array, which the stepper copies out from the first call of this on."""
         if name not in self._outputs:
             array = self._batch.bind(name)
             array.flags.writeable = True  # only to share it with torch, which has no read-only tensors

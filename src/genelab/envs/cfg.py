@@ -152,7 +152,7 @@ class ActionTermCfg:
     clip: float = 100.0
     """Bound on the raw action."""
 
-    def build(self, env: Any) -> Any:
+    def build(self, name: str, env: Any) -> Any:
         """The term that carries this config out."""
         raise NotImplementedError(f"{type(self).__name__} has no build()")
 
@@ -164,7 +164,7 @@ class CommandTermCfg:
     resampling_s: tuple[float, float] | None = None
     """Time between two samples, drawn uniformly from this range, seconds. None: one command per episode."""
 
-    def build(self, env: Any) -> Any:
+    def build(self, name: str, env: Any) -> Any:
         """The term that carries this config out."""
         raise NotImplementedError(f"{type(self).__name__} has no build()")
 

@@ -225,6 +225,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         if self._success_term is not None:
             check_shape(self._success_term, self._success_term.checked(), (self.num_envs,), torch.bool)
         self.event_manager.check()
+        self.curriculum_manager.check()
 
     def _reset_worlds(self, env_ids: Tensor) -> None:
         self.curriculum_manager.reset(env_ids)
@@ -244,7 +245,9 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         return broken
 
     def _success(self) -> Tensor:
-        return self._success_term() if self._success_term is not None else self._no_success
+        if self._success_term is None:
+            return self._no_success
+        return self._success_term() & (self.terminated | self.truncated)
 
     def _finish(self, done: Tensor, success: Tensor) -> FinishedEpisodes:
         lengths = self.episode_length_buf[done] - self._skipped_steps[done]

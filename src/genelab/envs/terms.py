@@ -32,7 +32,8 @@ BodyRefs = NewType("BodyRefs", Tensor)
 class StatefulTerm:
     """Base of terms that remember something. Made once per environment as ``Term(env, **params)``.
 
-    Keep what is remembered in tensor attributes named in `state`, so that a resumed run continues exactly.
+    Keep what is remembered in tensor attributes (worlds first) named in `state`, so that a resumed run continues
+    exactly.
     """
 
     state: Sequence[str] = ()
@@ -63,7 +64,7 @@ class Term:
         self._func: Callable[..., Any] = cfg.func
         self._env = env
         if isinstance(cfg.func, type):
-            instance = cfg.func(env, **self.params)
+            instance = self._named_errors(cfg.func, env, **self.params)
             self.instance, self._func, self.params = instance, instance, {}
 
     def __call__(self, *args: Any) -> Any:
@@ -71,8 +72,11 @@ class Term:
 
     def checked(self, *args: Any) -> Any:
         """Call the term at build time, with errors that say which term it was."""
+        return self._named_errors(self, *args)
+
+    def _named_errors(self, func: Callable[..., Any], *args: Any, **params: Any) -> Any:
         try:
-            return self(*args)
+            return func(*args, **params)
         except UserError as error:
             raise UserError(f"{self.label}: {error}") from error
         except Exception as error:

@@ -13,6 +13,7 @@ from genelab.experiment.inference import newest_checkpoint, setup_policy
 from genelab.experiment.setup import Setup, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
 from genelab.experiment.viewer import open_viewer
+from genelab.rl.evaluator import RandomPolicy
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def run_playback(request: PlayRequest, say: Callable[[str], None] = print) -> in
             return _play_scene(setup, request, say)
         setup.env_cfg.num_envs = _num_envs(setup, request)
         env = ManagerBasedRlEnv(setup.env_cfg, seed=request.seed)
-        step = _untrained_step(env, agent)
+        step = _untrained_step(env, agent, request.seed)
     for change in setup.changes:
         say(str(change))
     steps = _loop(env, step, request, say)
@@ -72,11 +73,11 @@ def _trained(request: PlayRequest, say: Callable[[str], None]) -> tuple[Setup, M
     return setup, env, step
 
 
-def _untrained_step(env: ManagerBasedRlEnv, agent: str) -> Callable[[], Any]:
-    shape = (env.num_envs, env.num_actions)
+def _untrained_step(env: ManagerBasedRlEnv, agent: str, seed: int) -> Callable[[], Any]:
     if agent == "zero":
-        return lambda: env.step(torch.zeros(shape, device=env.device))
-    return lambda: env.step(env.streams.uniform("random_agent", shape, -1.0, 1.0))
+        return lambda: env.step(torch.zeros(env.num_envs, env.num_actions, device=env.device))
+    policy = RandomPolicy(env, seed)
+    return lambda: env.step(policy.act(env.obs))
 
 
 def _play_scene(setup: Setup, request: PlayRequest, say: Callable[[str], None]) -> int:

@@ -1,21 +1,21 @@
 """The same training with several seeds, one process each."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import RunStopped, UserError
-from genelab.core.files import write_json
-from genelab.core.stats import summarize
 from genelab.experiment import provenance
-from genelab.experiment.run import METRICS_FILE, RUN_FILE
+from genelab.experiment.setup import resolve
+from genelab.experiment.summary import summarise
+from genelab.experiment.train import UNUSED_IN_TRAINING, TrainRequest
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -29,20 +29,19 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
-def train_seeds(
-    task: str,
-    seeds: list[int],
-    parallel: int,
-    parent: Path | None,
-    arguments: list[str],
-    say: Callable[[str], None] = print,
-) -> int:
+def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Callable[[str], None] = print) -> int:
     """Train every seed in ``<parent>/seed_<S>``, at most `parallel` at once, and summarise. Returns the exit code."""
     if parallel < 1:
         raise UserError(f"--parallel must be at least 1, not {parallel}")
+    _check(request)
+    task, arguments = request.task, _arguments(request)
+    parent = request.log_dir
     if parent is None:
         parent = Path("logs/multi-seed") / task / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-    parent.mkdir(parents=True, exist_ok=True)
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write to '{parent}': {error.strerror}") from error
     say(f"runs: {parent}")
     threads = max(1, provenance.cores() // min(parallel, len(seeds)))
     environment = dict(os.environ)
@@ -73,8 +72,34 @@ def train_seeds(
         for process in running.values():
             process.wait()
         raise RunStopped(f"stopped; each seed can be continued with --resume {parent}/seed_<S>") from None
-    _summarise(task, parent, [seed for seed in seeds if seed not in failed], failed, say)
+    summarise(task, parent, [seed for seed in seeds if seed not in failed], failed, say)
     return 1 if failed else 0
+
+
+def _check(request: TrainRequest) -> None:
+    """Find a mistake in the request here, once, and not in every child."""
+    setup = resolve(
+        request.task,
+        preset=request.preset,
+        backend=request.backend,
+        user=request.overrides,
+        unused=UNUSED_IN_TRAINING,
+    )
+    if not setup.trains or setup.agent_cfg is None:
+        raise UserError(f"task '{request.task}' cannot be trained: it has no agent config")
+
+
+def _arguments(request: TrainRequest) -> list[str]:
+    """The command line of a child, but for its seed and directory."""
+    arguments = [word for path, value in request.overrides for word in (f"--{path}", value)]
+    options: dict[str, Any] = {
+        "--preset": request.preset,
+        "--backend": request.backend,
+        "--checkpoint": request.checkpoint,
+    }
+    if request.evaluation is not None:
+        options |= {f"--eval-{name.replace('_', '-')}": v for name, v in asdict(request.evaluation).items()}
+    return arguments + [str(word) for option in options.items() if option[1] is not None for word in option]
 
 
 def _start(
@@ -90,32 +115,3 @@ def _start(
 
 def _log(parent: Path, seed: int) -> Path:
     return parent / f"seed_{seed}.log"
-
-
-def _summarise(task: str, parent: Path, done: list[int], failed: list[int], say: Callable[[str], None]) -> None:
-    runs: dict[str, Any] = {str(seed): _result(parent / f"seed_{seed}") for seed in done}
-    summary: dict[str, Any] = {"task": task, "seeds": done, "failed": failed, "runs": runs}
-    returns = [run["return_mean"] for run in runs.values() if run["return_mean"] is not None]
-    if returns:
-        stats = summarize(returns)
-        summary["return_mean"] = {"mean": stats.mean, "std": stats.std, "ci95": stats.ci95, "n": stats.n}
-    write_json(parent / "summary.json", summary)
-    say("seed  iterations  return_mean  wall clock")
-    for seed, run in runs.items():
-        value = "-" if run["return_mean"] is None else f"{run['return_mean']:.3f}"
-        say(f"{seed:>4}  {run['iteration']:>10}  {value:>11}  {run['train_s']:>8.0f} s")
-    if returns:
-        stats = summary["return_mean"]
-        say(f"mean {stats['mean']:.3f}, standard deviation {stats['std']:.3f}, 95 % interval ± {stats['ci95']:.3f}")
-    say(f"summary: {parent / 'summary.json'}")
-
-
-def _result(directory: Path) -> dict[str, Any]:
-    meta = json.loads((directory / RUN_FILE).read_text())
-    lines = [json.loads(line) for line in (directory / METRICS_FILE).read_text().splitlines()]
-    return {
-        "iteration": meta["iteration"],
-        "return_mean": lines[-1].get("return_mean") if lines else None,
-        "train_s": sum(line["collect_s"] + line["learn_s"] for line in lines),
-        "weights_sha256": meta["weights_sha256"],
-    }

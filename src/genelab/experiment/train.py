@@ -1,9 +1,10 @@
 """Training: a new run, or the continuation of one."""
 
+import dataclasses
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.run import Run, new_directory
-from genelab.experiment.setup import Setup, resolve
+from genelab.experiment.setup import Setup, apply_run_changes, resolve
 from genelab.experiment.viewer import open_viewer
 from genelab.rl.backends import backend_of
-from genelab.rl.backends.base import TrainResult
+from genelab.rl.backends.base import Hooks, TrainResult
 from genelab.rl.checkpoint import read_checkpoint
+from genelab.rl.eval_callback import EvalCallback, EvalSettings
 
 UNUSED_IN_TRAINING = {"env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)"}
 
@@ -38,6 +40,8 @@ class TrainRequest:
     log_dir: Path | None = None
     checkpoint: Path | None = None
     command: str = ""
+    evaluation: EvalSettings | None = None
+    """Evaluate during training, if given."""
 
 
 def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Run, TrainResult]:
@@ -60,7 +64,7 @@ def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Ru
     directory = request.log_dir or new_directory(backend.name, request.task)
     run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
     say(f"run: {directory}")
-    return run, _train_in(run, env, setup.agent_cfg, warm_start)
+    return run, _train_in(run, env, setup.agent_cfg, warm_start, say)
 
 
 def resume(
@@ -86,12 +90,16 @@ def resume(
     run.update_meta(status="running")
     env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
     warm_start = run.meta.get("warm_start")
-    return run, _train_in(run, env, agent_cfg, read_checkpoint(Path(warm_start)) if warm_start and not state else None)
+    weights = read_checkpoint(Path(warm_start)) if warm_start and not state else None
+    return run, _train_in(run, env, agent_cfg, weights, say)
 
 
-def _train_in(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, warm_start: dict[str, Any] | None) -> TrainResult:
+def _train_in(
+    run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, warm_start: dict[str, Any] | None, say: Callable[[str], None]
+) -> TrainResult:
     status = "failed"
     viewer = open_viewer(env) if env.cfg.simulation.vis else None
+    evaluation = _eval_callback(run, env, say) if run.meta["evaluation"] is not None else None
     infos = {
         **{key: run.meta[key] for key in _SOURCE_KEYS},
         "agent": to_dict(agent_cfg),
@@ -99,8 +107,8 @@ def _train_in(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, warm_start: dict
     }
     try:
         with _stop_on_signal(run):
-            after_step = viewer.sync if viewer is not None else None
-            result = backend_of(agent_cfg).train(env, agent_cfg, run, infos, warm_start, after_step)
+            hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation)
+            result = backend_of(agent_cfg).train(env, agent_cfg, run, infos, warm_start, hooks)
         status = "finished" if result.finished else "stopped"
         run.meta |= {"iteration": result.iteration, "weights_sha256": result.weights_sha256}
         return result
@@ -109,6 +117,14 @@ def _train_in(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, warm_start: dict
             viewer.close()
         env.close()
         run.close(status)
+
+
+def _eval_callback(run: Run, env: ManagerBasedRlEnv, say: Callable[[str], None]) -> EvalCallback:
+    """Evaluation on worlds of its own: the task's play environment with the changes that this run trains with."""
+    setup = resolve(run.meta["task"], play=True, preset="reference")
+    apply_run_changes(setup, run.meta["env_changes"])
+    setup.env_cfg.simulation = dataclasses.replace(env.cfg.simulation, vis=False)
+    return EvalCallback(run, setup.env_cfg, EvalSettings(**run.meta["evaluation"]), env.num_envs, say)
 
 
 @contextmanager
@@ -152,6 +168,7 @@ def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, An
         "overrides": {change.path: change.new for change in setup.changes},
         "env_changes": setup.env_changes(),
         "warm_start": str(request.checkpoint.resolve()) if request.checkpoint is not None else None,
+        "evaluation": asdict(request.evaluation) if request.evaluation is not None else None,
         "config_hash": digest([setup.env_cfg, setup.agent_cfg]),
         "torch_threads": torch.get_num_threads(),
         "started_at": provenance.now(),

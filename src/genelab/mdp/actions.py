@@ -24,8 +24,8 @@ class JointPositionActionCfg(ActionTermCfg):
     default_offset: bool = True
     """Offset targets by the robot's default joint positions; otherwise by zero."""
 
-    def build(self, env: ManagerBasedRlEnv) -> "JointPositionAction":
-        return JointPositionAction(self, env)
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "JointPositionAction":
+        return JointPositionAction(name, self, env)
 
 
 class JointPositionAction(ActionTerm):
@@ -33,17 +33,17 @@ class JointPositionAction(ActionTerm):
 
     cfg: JointPositionActionCfg
 
-    def __init__(self, cfg: JointPositionActionCfg, env: ManagerBasedRlEnv):
+    def __init__(self, name: str, cfg: JointPositionActionCfg, env: ManagerBasedRlEnv):
         robot = env.robot
         joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
         self.joint_names = [robot.joint_names[j] for j in joints]
         entity = robot.entity
         drives = dict(zip(entity.actuated_joints, entity.actuator_ids.tolist(), strict=True))
-        for name in self.joint_names:
-            if name not in drives:
-                raise UserError(f"joint '{name}' of '{robot.name}' has no actuator")
-        super().__init__(cfg, env, len(joints))
-        self._actuators = index_of([drives[name] for name in self.joint_names])
+        for joint in self.joint_names:
+            if joint not in drives:
+                raise UserError(f"joint '{joint}' of '{robot.name}' has no actuator")
+        super().__init__(name, cfg, env, len(joints))
+        self._actuators = index_of([drives[joint] for joint in self.joint_names])
         offset = robot.default_joint_pos[joints] if cfg.default_offset else torch.zeros(len(joints))
         self._offset = offset.to(env.device)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from genelab.core.errors import UserError
 from genelab.envs.cfg import CommandTermCfg
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import CommandTerm
@@ -16,8 +17,10 @@ class UniformCommandCfg(CommandTermCfg):
     low: tuple[float, ...]
     high: tuple[float, ...]
 
-    def build(self, env: ManagerBasedRlEnv) -> "UniformCommand":
-        return UniformCommand(self, env, len(self.low))
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "UniformCommand":
+        if len(self.low) != len(self.high):
+            raise UserError(f"low has {len(self.low)} values and high {len(self.high)}")
+        return UniformCommand(name, self, env, len(self.low))
 
 
 class UniformCommand(CommandTerm):

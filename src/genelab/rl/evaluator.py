@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from genelab.core.errors import UserError
-from genelab.core.rng import derive_seed
+from genelab.core.rng import Streams, derive_seed
 from genelab.core.stats import summarize
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Policy
@@ -39,6 +39,21 @@ def plan(episodes: int, num_envs: int) -> EvalPlan:
         raise UserError(f"an evaluation needs at least one episode and one world, not {episodes} and {num_envs}")
     quota = math.ceil(episodes / num_envs)
     return EvalPlan(math.ceil(episodes / quota), quota)
+
+
+class RandomPolicy(Policy):
+    """Uniform actions in [-1, 1]: the baseline that a trained policy is compared with."""
+
+    def __init__(self, env: ManagerBasedRlEnv, seed: int):
+        self._streams = Streams(seed, env.device)
+        self._shape = (env.num_envs, env.num_actions)
+
+    def act(self, obs: dict[str, Tensor], deterministic: bool = True) -> Tensor:
+        return self._streams.uniform("random_policy", self._shape, -1.0, 1.0)
+
+    @property
+    def module(self) -> nn.Module:
+        raise UserError("a random policy has no network")
 
 
 @torch.no_grad()

@@ -96,6 +96,8 @@ class Scene:
             _attach(self.spec, name, entity)
         for name, sensor in cfg.contact_sensors.items():
             _add_contact_sensor(self.spec, name, sensor)
+        for body in self.spec.bodies:
+            body.simple = 0  # MuJoCo's shortcut for "simple" bodies would forbid to move their centre of mass later
         try:
             self.model: mujoco.MjModel = self.spec.compile()
         except ValueError as error:

@@ -19,7 +19,7 @@ class ActionTerm:
 
     dim: int
 
-    def __init__(self, cfg: ActionTermCfg, env: "ManagerBasedRlEnv", dim: int):
+    def __init__(self, name: str, cfg: ActionTermCfg, env: "ManagerBasedRlEnv", dim: int):
         self.cfg = cfg
         self.dim = dim
         self._env = env
@@ -30,7 +30,7 @@ class ActionTerm:
         """(N,) control steps between an action and its effect."""
         self._recent = torch.zeros(high + 1, env.num_envs, dim, device=env.device)
         """Latest actions, newest first."""
-        self._stream = f"action/{type(self).__name__}"
+        self._stream = f"action/{name}"
 
     def process(self, action: Tensor) -> None:
         """Take this step's raw action and act on what arrives at the robot now."""
@@ -73,7 +73,7 @@ class ActionManager(Manager):
         self.terms: dict[str, ActionTerm] = {}
         for name, term in cfg.items():
             try:
-                self.terms[name] = term.build(env)
+                self.terms[name] = term.build(name, env)
             except UserError as error:
                 raise UserError(f"action term '{name}': {error}") from error
         self.dim = sum(term.dim for term in self.terms.values())
@@ -85,6 +85,8 @@ class ActionManager(Manager):
 
     def process(self, action: Tensor) -> None:
         """Accept this control step's action (N, dim)."""
+        if action.shape != self.action.shape:
+            raise UserError(f"the action has shape {tuple(action.shape)}, expected {tuple(self.action.shape)}")
         self.previous_action.copy_(self.action)
         torch.clamp(action, -self._bound, self._bound, out=self.action)
         start = 0

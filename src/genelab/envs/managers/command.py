@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from genelab.core.errors import unknown
+from genelab.core.errors import UserError, unknown
 from genelab.envs.cfg import CommandTermCfg
 from genelab.envs.managers.base import Manager
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class CommandTerm:
     """Base of command terms: a value per world and the time until it changes."""
 
-    def __init__(self, cfg: CommandTermCfg, env: "ManagerBasedRlEnv", dim: int):
+    def __init__(self, name: str, cfg: CommandTermCfg, env: "ManagerBasedRlEnv", dim: int):
         self.cfg = cfg
         self._env = env
-        self._stream = f"command/{type(self).__name__}"
+        self._stream = f"command/{name}"
         self.command = torch.zeros(env.num_envs, dim, device=env.device)
         """(N, dim)"""
         self._time_left = torch.full((env.num_envs,), torch.inf, device=env.device)
@@ -55,7 +55,12 @@ class CommandManager(Manager):
     """Commands by name."""
 
     def __init__(self, cfg: dict[str, CommandTermCfg], env: "ManagerBasedRlEnv"):
-        self.terms: dict[str, CommandTerm] = {name: term.build(env) for name, term in cfg.items()}
+        self.terms: dict[str, CommandTerm] = {}
+        for name, term in cfg.items():
+            try:
+                self.terms[name] = term.build(name, env)
+            except UserError as error:
+                raise UserError(f"command term '{name}': {error}") from error
 
     def __getitem__(self, name: str) -> Tensor:
         """(N, dim) the present value of a command."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from genelab.envs.cfg import CurriculumTermCfg
@@ -17,8 +18,14 @@ class CurriculumManager(Manager):
     """Runs curriculum terms; `values` holds what each returned last, for the log."""
 
     def __init__(self, cfg: dict[str, CurriculumTermCfg], env: "ManagerBasedRlEnv"):
+        self._env = env
         self._terms = [Term("curriculum", name, term, env) for name, term in cfg.items()]
         self.values: dict[str, float] = {}
+
+    def check(self) -> None:
+        """Run every term once on one world, to find the ones that fail."""
+        for term in self._terms:
+            float(term.checked(torch.zeros(1, dtype=torch.int64, device=self._env.device)))
 
     def reset(self, env_ids: Tensor) -> None:
         super().reset(env_ids)

@@ -46,7 +46,7 @@ class ObservationGroup:
 
     def frame(self, values: list[Tensor]) -> Tensor:
         """One processed frame (rows, frame_dim) from the raw values of the manager's terms."""
-        frame = torch.cat([values[slot] for slot in self.slots], dim=-1)
+        frame = torch.cat([values[slot] for slot in self.slots], dim=-1).float()
         if self._noise is not None:
             frame += self._env.streams.uniform(f"noise/{self.name}", frame.shape, -1.0, 1.0).mul_(self._noise)
         if self._scale is not None:
@@ -88,13 +88,13 @@ class ObservationManager(Manager):
             frame = group.frame(values)
             if group.cfg.history > 1:
                 group.history = torch.cat((group.history[:, 1:], frame.unsqueeze(1)), dim=1)
-                frame = group.history.flatten(1)
+                frame = group.history.flatten(1).clone()  # the history goes on changing
             observations[name] = frame
         return observations
 
     def compute_first(self, env_ids: Tensor, observations: dict[str, Tensor]) -> dict[str, Tensor]:
         """`observations` with the rows of worlds that have just been reset replaced by their first observation."""
-        values = [term()[env_ids] for term in self._terms]
+        values = [self._value_after_reset(term, env_ids) for term in self._terms]
         for name, group in self.groups.items():
             first = group.frame(values)
             if group.cfg.history > 1:
@@ -113,6 +113,17 @@ class ObservationManager(Manager):
         super().load_state_dict(state)
         for name, group in self.groups.items():
             group.history.copy_(state["history"][name])
+
+    def _value_after_reset(self, term: Term, env_ids: Tensor) -> Tensor:
+        """A term's value in worlds that have just been reset. For the others, nothing it remembers moves on."""
+        if term.instance is None:
+            return term()[env_ids]
+        before = term.instance.state_dict()
+        value = term()[env_ids]
+        for name, remembered in before.items():
+            after = getattr(term.instance, name)
+            after.copy_(remembered.index_copy(0, env_ids, after[env_ids]))
+        return value
 
     def _find(self, cfg: Any) -> int | None:
         for slot, term in enumerate(self._terms):

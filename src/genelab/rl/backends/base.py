@@ -57,6 +57,38 @@ class TrainingRun(Protocol):
         ...
 
 
+class Snapshot(Protocol):
+    """A learner between two iterations, for hooks that look at it without disturbing it."""
+
+    @property
+    def iteration(self) -> int:
+        """Complete iterations."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Environment steps so far, over all worlds."""
+        ...
+
+    def policy(self, num_envs: int) -> Policy:
+        """A copy of the present policy for other worlds than those it is trained in."""
+        ...
+
+    def checkpoint(self) -> dict[str, Any]:
+        """What a checkpoint file of this moment holds."""
+        ...
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What happens beside a training."""
+
+    after_step: Callable[[], None] | None = None
+    """Called after each control step."""
+    after_iteration: Callable[[Snapshot], None] | None = None
+    """Called after each iteration."""
+
+
 @dataclass
 class InferenceSetup:
     """An environment and the policy that acts in it."""
@@ -89,12 +121,11 @@ class Backend(ABC):
         run: TrainingRun,
         infos: dict[str, Any],
         warm_start: dict[str, Any] | None = None,
-        after_step: Callable[[], None] | None = None,
+        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
     ) -> TrainResult:
         """Train to the end of the config's budget, continuing from the run's state if there is one.
 
-        `infos` goes into every checkpoint. `warm_start` is a checkpoint whose weights to begin with. `after_step` is
-        called after each control step.
+        `infos` goes into every checkpoint. `warm_start` is a checkpoint whose weights to begin with.
         """
 
     @abstractmethod

@@ -4,19 +4,20 @@ import contextlib
 import io
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from rsl_rl.runners import OnPolicyRunner
+from rsl_rl.utils import resolve_class
 from tensordict import TensorDict
 
 from genelab.core.config import to_dict
 from genelab.core.errors import RunStopped, UserError
 from genelab.envs import ManagerBasedRlEnv
-from genelab.rl.backends.base import TrainingRun, TrainResult
+from genelab.rl.backends.base import Hooks, TrainingRun, TrainResult
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import INFO_KEY, weights_digest
+from genelab.rl.rsl_rl.policy import RslRlPolicy
 from genelab.rl.rsl_rl.vec_env import RslRlVecEnv
 
 STATE_INTERVAL_S = 60.0
@@ -33,11 +34,11 @@ class Runner(OnPolicyRunner):
         env: ManagerBasedRlEnv,
         cfg: RslRlOnPolicyRunnerCfg,
         infos: dict[str, Any],
-        after_step: Callable[[], None] | None = None,
+        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
     ):
         self.agent_cfg = cfg
         self.infos = infos
-        self.after_step = after_step
+        self.hooks = hooks
         with contextlib.redirect_stdout(io.StringIO()):  # rsl_rl prints its networks
             try:
                 super().__init__(RslRlVecEnv(env), train_cfg(cfg), log_dir=None, device=env.device)
@@ -61,6 +62,8 @@ class Runner(OnPolicyRunner):
             run.log(
                 self.current_learning_iteration, total, self._metrics(losses, collected - start, learnt - collected)
             )
+            if self.hooks.after_iteration is not None:
+                self.hooks.after_iteration(self)
             if self.current_learning_iteration % self.agent_cfg.save_interval == 0:
                 run.save_checkpoint(f"model_{self.current_learning_iteration}.pt", self.checkpoint())
                 run.save_state(self.state())
@@ -73,6 +76,24 @@ class Runner(OnPolicyRunner):
         name = "model_final.pt" if finished else f"model_{self.current_learning_iteration}.pt"
         path = run.save_checkpoint(name, self.checkpoint())
         return TrainResult(self.current_learning_iteration, finished, path, self.digest())
+
+    @property
+    def iteration(self) -> int:
+        """Complete iterations."""
+        return self.current_learning_iteration
+
+    @property
+    def steps(self) -> int:
+        """Environment steps so far, over all worlds."""
+        return self.current_learning_iteration * self.agent_cfg.num_steps_per_env * self.env.num_envs
+
+    def policy(self, num_envs: int) -> RslRlPolicy:
+        """A copy of the present actor, without its recurrent state."""
+        build, cfg = resolve_class(self.cfg["actor"])
+        with torch.random.fork_rng(devices=[]):  # new networks draw initial weights
+            actor = build(self.env.get_observations(), self.cfg["obs_groups"], "actor", self.env.num_actions, **cfg)
+        actor.load_state_dict(self.alg.get_policy().state_dict())
+        return RslRlPolicy(actor.to(self.device), num_envs, str(self.device))
 
     def checkpoint(self) -> dict[str, Any]:
         """What a checkpoint file holds: networks, optimiser, iteration, and where they come from."""
@@ -117,17 +138,17 @@ class Runner(OnPolicyRunner):
             actions = self.alg.act(obs)
             obs, rewards, dones, extras = self.env.step(actions)
             self.alg.process_env_step(obs, rewards, dones, extras)
-            if self.after_step is not None:
-                self.after_step()
+            if self.hooks.after_step is not None:
+                self.hooks.after_step()
         self.alg.compute_returns(obs)
         return obs
 
     def _metrics(self, losses: dict[str, float], collect_s: float, learn_s: float) -> dict[str, float]:
-        steps = self.agent_cfg.num_steps_per_env * self.env.num_envs
+        steps_per_iteration = self.agent_cfg.num_steps_per_env * self.env.num_envs
         stats = self.env.env.episode_stats
         metrics: dict[str, float] = {
-            "steps": float(self.current_learning_iteration * steps),
-            "steps_per_s": steps / (collect_s + learn_s),
+            "steps": self.steps,
+            "steps_per_s": steps_per_iteration / (collect_s + learn_s),
             "collect_s": collect_s,
             "learn_s": learn_s,
             "learning_rate": self.alg.learning_rate,

@@ -63,6 +63,7 @@ def cartpole(
     Sizes in metres (the cart's are half-sizes), masses in kg, ranges in m and rad (symmetric), kp in N/m, kd in N s/m.
     """
     spec = mujoco.MjSpec()
+    spec.compiler.degree = False  # angles are radians here; MJCF's default is degrees
     _add_rail(spec, rail_range)
     cart = spec.worldbody.add_body(name="cart", pos=[0, 0, BASE_HEIGHT])
     cart.add_joint(

@@ -1,0 +1,43 @@
+"""Keep the results of multi-seed runs: copies run.json and eval.json of every seed into results/.
+
+    genelab train TASK --seeds 1,2,3 --preset P --log-dir RUNS
+    genelab eval TASK RUNS/seed_S/model_final.pt --out RUNS/seed_S/eval.json       (for each seed)
+    python benchmarks/collect_results.py RUNS …
+
+`docs/make_pages.py` makes the tables of the README from these files.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+RESULTS = Path(__file__).parent.parent / "results"
+
+
+def collect(run: Path) -> None:
+    """Copy one run's record and evaluation, with its training time and the learning curve at every tenth iteration."""
+    meta = json.loads((run / "run.json").read_text())
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    meta["train_seconds"] = round(sum(line["collect_s"] + line["learn_s"] for line in lines), 1)
+    meta["samples"] = int(lines[-1]["steps"])
+    kept = [line for line in lines if line["iteration"] % 10 == 0 or line is lines[-1]]
+    meta["curve"] = [[line["iteration"], round(line.get("return_mean", float("nan")), 4)] for line in kept]
+    evaluation = json.loads((run / "eval.json").read_text())
+    target = RESULTS / meta["task"] / meta["preset"] / f"seed_{meta['seed']}"
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "run.json").write_text(json.dumps(meta, indent=1) + "\n")
+    (target / "eval.json").write_text(json.dumps(evaluation, indent=1) + "\n")
+    print(
+        f"{target.relative_to(RESULTS.parent)}: {evaluation['metrics']['return_mean']:.3f}, {meta['train_seconds']} s"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path, help="parents of seed_<S> directories")
+    for parent in parser.parse_args().runs:
+        for run in sorted(parent.glob("seed_*/run.json")):
+            collect(run.parent)
+
+
+main()

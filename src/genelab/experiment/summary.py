@@ -1,0 +1,98 @@
+"""The summary of a multi-seed training: a table, and summary.json."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from genelab.core.files import write_json
+from genelab.core.registry import find
+from genelab.core.stats import summarize
+from genelab.envs import ManagerBasedRlEnv
+from genelab.experiment.run import METRICS_FILE, RUN_FILE, Run
+from genelab.experiment.run_metrics import Curve, consistency, run_metrics
+from genelab.rl.eval_callback import EVALUATIONS_FILE
+from genelab.rl.evaluator import RandomPolicy, evaluate
+
+SUMMARY_FILE = "summary.json"
+BASELINE_WORLDS = 64
+BASELINE_SEED = 0
+
+
+def summarise(task: str, parent: Path, done: list[int], failed: list[int], say: Callable[[str], None]) -> None:
+    """Write and print what the finished seeds reached."""
+    summary: dict[str, Any] = {"task": task, "seeds": done, "failed": failed}
+    if done:
+        summary["baseline"] = measure_baseline(task)
+        baseline = summary["baseline"]["return_mean"]
+        curves = {seed: read_curve(parent / f"seed_{seed}") for seed in done}
+        runs = {str(seed): _describe(parent / f"seed_{seed}", curves[seed], baseline) for seed in done}
+        summary |= {"runs": runs, "metrics": _over_seeds(list(runs.values()), list(curves.values()), baseline)}
+        _print(runs, summary["metrics"], say)
+    write_json(parent / SUMMARY_FILE, summary)
+    say(f"summary: {parent / SUMMARY_FILE}")
+
+
+def measure_baseline(task: str) -> dict[str, float]:
+    """The return of uniformly random actions in the task's play environment, one episode in each of 64 worlds."""
+    cfg = find(task).env_cfg(play=True)
+    cfg.num_envs = BASELINE_WORLDS
+    env = ManagerBasedRlEnv(cfg, seed=BASELINE_SEED)
+    metrics = evaluate(env, RandomPolicy(env, BASELINE_SEED), 1, seed=BASELINE_SEED)["metrics"]
+    env.close()
+    return {key: metrics[key] for key in ("return_mean", "return_std", "return_ci95")}
+
+
+def read_curve(directory: Path) -> Curve:
+    """The returns of a run: of its evaluations if it has any, else of its training episodes."""
+    evaluations = directory / EVALUATIONS_FILE
+    path = evaluations if evaluations.exists() else directory / METRICS_FILE
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [line for line in lines if "return_mean" in line]
+    _, agent = Run.open(directory).configs()
+    per_iteration = agent.algorithm.num_learning_epochs * agent.algorithm.num_mini_batches
+    return Curve(
+        returns=[line["return_mean"] for line in lines],
+        steps=[line["steps"] for line in lines],
+        optimiser_steps=[line["iteration"] * per_iteration for line in lines],
+    )
+
+
+def _describe(directory: Path, curve: Curve, baseline: float) -> dict[str, Any]:
+    meta = json.loads((directory / RUN_FILE).read_text())
+    lines = [json.loads(line) for line in (directory / METRICS_FILE).read_text().splitlines()]
+    return {
+        "iteration": meta["iteration"],
+        "return_mean": curve.returns[-1] if curve.returns else None,
+        "train_s": round(sum(line["collect_s"] + line["learn_s"] for line in lines), 3),
+        "weights_sha256": meta["weights_sha256"],
+        "metrics": run_metrics(curve, baseline) if curve.returns else {},
+    }
+
+
+def _over_seeds(runs: list[dict[str, Any]], curves: list[Curve], baseline: float) -> dict[str, Any]:
+    """Mean, standard deviation and 95 % interval of everything that all seeds have."""
+    columns: dict[str, list[float | None]] = {"return_mean": [run["return_mean"] for run in runs]}
+    for name in runs[0]["metrics"]:
+        columns[name] = [run["metrics"].get(name) for run in runs]
+    result: dict[str, Any] = {}
+    for name, values in columns.items():
+        known = [value for value in values if value is not None]
+        if len(known) == len(runs):
+            stats = summarize(known)
+            result[name] = {"mean": stats.mean, "std": stats.std, "ci95": stats.ci95, "n": stats.n}
+    result["consistency"] = consistency(curves, baseline) if all(curve.returns for curve in curves) else None
+    return result
+
+
+def _print(runs: dict[str, Any], metrics: dict[str, Any], say: Callable[[str], None]) -> None:
+    say("seed  iterations  return_mean  training")
+    for seed, run in runs.items():
+        value = "-" if run["return_mean"] is None else f"{run['return_mean']:.3f}"
+        say(f"{seed:>4}  {run['iteration']:>10}  {value:>11}  {run['train_s']:>6.0f} s")
+    say("over seeds              mean         std     95 % interval")
+    for name, value in metrics.items():
+        if isinstance(value, dict):
+            say(f"{name:<20}  {value['mean']:>10.4g}  {value['std']:>10.4g}  ± {value['ci95']:.4g}")
+        elif value is not None:
+            say(f"{name:<20}  {value:>10.4g}")

@@ -1,0 +1,89 @@
+"""Evaluation during training, on worlds of its own: it changes nothing in the run it watches."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from genelab.core.files import write_json, write_text
+from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from genelab.rl.backends.base import Snapshot, TrainingRun
+from genelab.rl.evaluator import evaluate, plan
+
+EVALUATIONS_FILE = "evaluations.jsonl"
+BEST_META_FILE = "best_model_meta.json"
+
+
+@dataclass(frozen=True)
+class EvalSettings:
+    """When and how to evaluate."""
+
+    every: int
+    """Iterations between two evaluations."""
+    episodes: int = 10
+    num_envs: int | None = None
+    """Worlds at most; None takes as many as training has."""
+    seed: int = 0
+
+
+class EvalCallback:
+    """Evaluates every few iterations and keeps the best checkpoint. A failing evaluation does not stop the run."""
+
+    def __init__(
+        self,
+        run: TrainingRun,
+        env_cfg: ManagerBasedRlEnvCfg,
+        settings: EvalSettings,
+        training_envs: int,
+        say: Callable[[str], None] = print,
+        suffix: str = ".pt",
+    ):
+        self._run = run
+        self._settings = settings
+        self._say = say
+        self._suffix = suffix
+        self._protocol = plan(settings.episodes, settings.num_envs or training_envs)
+        env_cfg.num_envs = self._protocol.num_envs
+        self._env = ManagerBasedRlEnv(env_cfg, seed=settings.seed)
+        self._lines: list[str] | None = None
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        if snapshot.iteration % self._settings.every != 0:
+            return
+        try:
+            policy = snapshot.policy(self._env.num_envs)
+            result = evaluate(self._env, policy, self._protocol.episodes_per_env, seed=self._settings.seed)
+        except Exception as error:  # whatever it is, it is no reason to lose the training
+            self._say(f"evaluation at iteration {snapshot.iteration} failed: {type(error).__name__}: {error}")
+            return
+        record = {
+            "iteration": snapshot.iteration,
+            "steps": snapshot.steps,
+            "num_episodes": result["num_episodes"],
+            "seed": self._settings.seed,
+            **{key: value for key, value in result["metrics"].items() if not isinstance(value, dict)},
+        }
+        self._append(record)
+        value = record["return_mean"]
+        best = self._best()
+        improved = math.isfinite(value) and (best is None or value > best["return_mean"])
+        mark = ", the best so far" if improved else ""
+        self._say(f"evaluation at iteration {snapshot.iteration}: return_mean {value:.3f}{mark}")
+        if improved:
+            name = f"best_model{self._suffix}"
+            self._run.save_checkpoint(name, snapshot.checkpoint())
+            write_json(self._run.directory / BEST_META_FILE, {"checkpoint": name, **record})
+
+    def _append(self, record: dict[str, Any]) -> None:
+        """Add a line; lines of iterations that a resumed run repeats are replaced."""
+        path = self._run.directory / EVALUATIONS_FILE
+        if self._lines is None:
+            lines = path.read_text().splitlines() if path.exists() else []
+            self._lines = [line for line in lines if json.loads(line)["iteration"] < record["iteration"]]
+        self._lines.append(json.dumps(record))
+        write_text(path, "\n".join(self._lines) + "\n")
+
+    def _best(self) -> dict[str, Any] | None:
+        path = self._run.directory / BEST_META_FILE
+        return json.loads(path.read_text()) if path.exists() else None

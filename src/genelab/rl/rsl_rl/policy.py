@@ -1,0 +1,38 @@
+"""An rsl_rl actor as a policy."""
+
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from genelab.rl.backends.base import Policy
+
+
+class RslRlPolicy(Policy):
+    """Runs an actor in `num_envs` worlds. The actor is the caller's: copy one that is being trained."""
+
+    def __init__(self, actor: Any, num_envs: int, device: str):
+        self._actor = actor
+        self._num_envs = num_envs
+        self._device = device
+        self._actor.eval()
+
+    @torch.no_grad()
+    def act(self, obs: dict[str, Tensor], deterministic: bool = True) -> Tensor:
+        batch = TensorDict(obs, batch_size=[self._num_envs], device=self._device)  # type: ignore[arg-type]
+        return self._actor(batch, stochastic_output=not deterministic)
+
+    def reset(self, env_ids: Tensor | None = None) -> None:
+        if not self._actor.is_recurrent:
+            return
+        if env_ids is None:
+            self._actor.reset()
+            return
+        dones = torch.zeros(self._num_envs, dtype=torch.bool, device=self._device)
+        dones[env_ids] = True
+        self._actor.reset(dones)
+
+    @property
+    def module(self) -> nn.Module:
+        return self._actor
