@@ -66,9 +66,9 @@ MISTAKES = [
     ("train {TASK} --resume nowhere", ["no run at 'nowhere'"]),
     ("train {TASK} --resume {empty}", ["no run at", "run.json"]),
     ("train {OTHER} --resume {run}", [TASK, OTHER]),
-    ("train {TASK} --resume {run} --log-dir x", ["--resume and --log-dir exclude each other"]),
-    ("train {TASK} --resume {run} --seeds 1,2", ["--resume and --seeds exclude each other"]),
-    ("train {TASK} --resume {run} --parallel 2", ["--parallel"]),
+    ("train {TASK} --resume {run} --log-dir x", ["--resume", "--log-dir"]),
+    ("train {TASK} --resume {run} --seeds 1,2", ["--resume", "--seeds"]),
+    ("train {TASK} --resume {run} --parallel 2", ["--resume", "--parallel"]),
     ("train {TASK} --resume {run} --preset cpu", ["--preset"]),
     (
         "train {TASK} --resume {run} --max-iterations 4 --agent.max_iterations 5",

@@ -9,9 +9,11 @@ import typer
 
 from genelab import __version__
 from genelab.cli import eval as eval_command
+from genelab.cli import export as export_command
 from genelab.cli import info as info_command
 from genelab.cli import list as list_command
 from genelab.cli import play as play_command
+from genelab.cli import report as report_command
 from genelab.cli import train as train_command
 from genelab.core.errors import RunStopped, UserError, hint
 
@@ -30,8 +32,10 @@ app.command("info")(info_command.info)
 app.command("play")(play_command.play)
 app.command("train")(train_command.train)
 app.command("eval")(eval_command.evaluate)
+app.command("report")(report_command.report)
+app.command("export")(export_command.export)
 
-WITH_OVERRIDES = {"info", "play", "train", "eval"}
+WITH_OVERRIDES = {"info", "play", "train", "eval", "export"}
 """Commands that take dotted config overrides."""
 
 # Typer carries its own copy of click and exports only the leaves of its exceptions.

@@ -11,10 +11,10 @@ from typing import Any
 _PACKAGES = ("genelab", "torch", "mujoco", "numpy", "rsl-rl-lib", "tensordict", "gymnasium")
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on."""
+def versions(*more: str) -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on, and of `more` packages."""
     found = {"python": platform.python_version()}
-    for package in _PACKAGES:
+    for package in (*_PACKAGES, *more):
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:

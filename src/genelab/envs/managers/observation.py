@@ -42,18 +42,22 @@ class ObservationGroup:
         self._low = per_column([low for low, _ in limits]) if clipped else None
         self._high = per_column([high for _, high in limits]) if clipped else None
         self.history = torch.zeros(env.num_envs, cfg.history, self.frame_dim, device=env.device)
+        self.raw = False
+        """Leave scale and clip to whoever reads the observations, as with an exported policy."""
         self._env = env
 
     def frame(self, values: list[Tensor]) -> Tensor:
-        """One processed frame (rows, frame_dim) from the raw values of the manager's terms."""
+        """One frame (rows, frame_dim) from the values of the manager's terms."""
         frame = torch.cat([values[slot] for slot in self.slots], dim=-1).float()
         if self._noise is not None:
             frame += self._env.streams.uniform(f"noise/{self.name}", frame.shape, -1.0, 1.0).mul_(self._noise)
+        return frame if self.raw else self.process(frame)
+
+    def process(self, frames: Tensor) -> Tensor:
+        """Scale and clip raw frames (…, frame_dim). `frames` itself may change."""
         if self._scale is not None:
-            frame *= self._scale
-        if self._low is not None:
-            frame = torch.clamp(frame, self._low, self._high)
-        return frame
+            frames *= self._scale
+        return frames if self._low is None else torch.clamp(frames, self._low, self._high)
 
 
 class ObservationManager(Manager):

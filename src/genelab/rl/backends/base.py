@@ -11,7 +11,21 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
+from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
+
+
+@dataclass(frozen=True)
+class Actor:
+    """A deterministic actor in the pieces an export is made of: normaliser, recurrent layers if any, head."""
+
+    obs_groups: tuple[str, ...]
+    """The observation groups it reads, side by side in this order."""
+    obs_dim: int
+    head: nn.Module
+    """From the normalised observations, or the output of `rnn`, to actions."""
+    normalizer: nn.Module | None = None
+    rnn: nn.LSTM | nn.GRU | None = None
 
 
 class Policy(ABC):
@@ -27,7 +41,12 @@ class Policy(ABC):
     @property
     @abstractmethod
     def module(self) -> nn.Module:
-        """The actor, for export."""
+        """The actor's network."""
+
+    @property
+    def actor(self) -> Actor:
+        """The actor in pieces, for export."""
+        raise UserError(f"a {type(self).__name__} cannot be exported")
 
 
 class TrainingRun(Protocol):

@@ -6,7 +6,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from genelab.rl.backends.base import Policy
+from genelab.rl.backends.base import Actor, Policy
 
 
 class RslRlPolicy(Policy):
@@ -36,3 +36,15 @@ class RslRlPolicy(Policy):
     @property
     def module(self) -> nn.Module:
         return self._actor
+
+    @property
+    def actor(self) -> Actor:
+        model = self._actor
+        mean = nn.Identity() if model.distribution is None else model.distribution.as_deterministic_output_module()
+        return Actor(
+            obs_groups=tuple(model.obs_groups),
+            obs_dim=model.obs_dim,
+            head=nn.Sequential(model.mlp, mean),
+            normalizer=model.obs_normalizer if model.obs_normalization else None,
+            rnn=model.rnn.rnn if model.is_recurrent else None,
+        )

@@ -1,0 +1,46 @@
+"""genelab export"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
+
+
+def export(
+    ctx: typer.Context,
+    task: Task,
+    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint of a trained policy.", show_default=False)],
+    format: Annotated[Literal["torchscript", "onnx"], typer.Option(help="Kind of file.")] = "torchscript",
+    out: Annotated[
+        Path | None, typer.Option(help="Policy file (policy.ts or policy.onnx).", show_default=False)
+    ] = None,
+    opset: Annotated[int | None, typer.Option(help="Version of ONNX's operator set (17).", show_default=False)] = None,
+    sim: Sim = None,
+    gpu: Gpu = False,
+    dt: Dt = None,
+) -> None:
+    """Write a policy as TorchScript or ONNX, with scale, clip and normalisation inside, and check it.
+
+    Beside it come <out>.metadata.json, all that deployment needs to know, and <out>.scene.xml, the MuJoCo model.
+
+    Example: genelab export GeneLab-Inverted-Pendulum-v0 logs/…/model_final.pt --format onnx --out policy.onnx
+    """
+    from genelab.experiment.export import ExportRequest, run_export
+
+    request = ExportRequest(
+        task=task,
+        checkpoint=checkpoint,
+        overrides=shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim),
+        format=format,
+        out=out,
+        opset=opset,
+    )
+    metadata = run_export(request, say=typer.echo)
+    check = metadata["self_check"]
+    typer.echo(
+        f"{metadata['obs_dim']} raw observations -> {metadata['action_dim']} actions, "
+        f"max error {check['max_error']:.1e} over {check['observations']} observations"
+    )
+    typer.echo(f"written to {request.path}, {request.path}.metadata.json and {request.path}.scene.xml")

@@ -1,0 +1,23 @@
+"""genelab report"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Runs, or parents of seeds.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The HTML file (report.html in the first DIR).", show_default=False)
+    ] = None,
+) -> None:
+    """Write one HTML file about a run, about all seeds of one, or to compare several: it opens without network.
+
+    Example: genelab report logs/rsl_rl/GeneLab-Inverted-Pendulum-v0/baseline logs/…/other --out comparison.html
+    """
+    from genelab.experiment.report import write_report
+
+    typer.echo(f"report: {write_report(directories, out)}")

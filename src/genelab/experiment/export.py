@@ -1,0 +1,138 @@
+"""Export of a checkpoint: the policy file, what deployment must know, and the scene it was trained in.
+
+The file is checked before it appears: loaded in its own runtime and compared with the policy on a real rollout.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from genelab.core.errors import RunStopped, UserError
+from genelab.core.files import write_atomic, write_json, write_text
+from genelab.experiment import provenance
+from genelab.experiment.inference import setup_policy
+from genelab.rl.backends.base import InferenceSetup
+from genelab.rl.deployment import describe
+from genelab.rl.export_check import TOLERANCE, Recording, load_onnx, load_torchscript, max_error, record
+from genelab.rl.exporter import (
+    DEFAULT_OPSET,
+    OPSETS,
+    SUFFIXES,
+    build,
+    observation_layout,
+    write_onnx,
+    write_torchscript,
+)
+
+CHECK_WORLDS, CHECK_STEPS = 8, 160
+"""Size of the rollout an export is checked on."""
+GOLDEN_PAIRS = 8
+
+UNUSED_IN_EXPORT = {
+    "env.num_envs": "an export does not depend on the number of worlds",
+    "env.simulation.steps": "an export plays nothing back",
+    "env.simulation.vis": "an export shows no window; use play",
+}
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """What the user asked to export."""
+
+    task: str
+    checkpoint: Path
+    overrides: list[tuple[str, str]] = field(default_factory=list)
+    format: Literal["torchscript", "onnx"] = "torchscript"
+    out: Path | None = None
+    opset: int | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where the policy goes."""
+        return self.out or Path(f"policy{SUFFIXES[self.format][0]}")
+
+
+def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
+    """Write policy, metadata and scene; return the metadata."""
+    _check(request)
+    path = request.path
+    setup, inference, _ = setup_policy(
+        request.task, request.checkpoint, request.overrides, num_envs=CHECK_WORLDS, unused=UNUSED_IN_EXPORT, say=say
+    )
+    for change in setup.changes:
+        say(str(change))
+    env, actor = inference.env, inference.policy.actor
+    layout = observation_layout(env, actor.obs_groups)
+    network = build(actor, layout)
+    recording = record(env, inference.policy, CHECK_STEPS)
+    opset = (request.opset or DEFAULT_OPSET) if request.format == "onnx" else None
+    errors: list[float] = []
+
+    def write_checked(temporary: Path) -> None:
+        if opset is None:
+            write_torchscript(network, temporary)
+        else:
+            write_onnx(network, temporary, opset)
+        errors.append(_compare(request, inference, temporary, recording))
+
+    scene = path.with_name(f"{path.name}.scene.xml")
+    try:
+        write_atomic(path, write_checked)
+        write_text(scene, env.scene.spec.to_xml())
+        metadata = {
+            "task": request.task,
+            "checkpoint": str(request.checkpoint),
+            "format": request.format,
+            "opset": opset,
+            "file": path.name,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "exported_at": provenance.now(),
+            "git_commit": provenance.git_commit(),
+            "torch_version": provenance.versions()["torch"],
+            "versions": provenance.versions("onnx", "onnxruntime"),
+            **describe(env, actor, layout),
+            "scene": {"file": scene.name, "default_qpos": env.scene.default_qpos.tolist()},
+            "self_check": {"max_error": errors[0], "tolerance": TOLERANCE, "observations": recording.observations},
+            "golden": _golden(recording, actor.rnn is not None),
+        }
+        write_json(path.with_name(f"{path.name}.metadata.json"), metadata)
+    except OSError as error:
+        raise UserError(f"cannot write '{path}': {error.strerror}") from error
+    finally:
+        env.close()
+    return metadata
+
+
+def _check(request: ExportRequest) -> None:
+    for other, suffixes in SUFFIXES.items():
+        if other != request.format and request.path.suffix in suffixes:
+            raise UserError(f"'{request.path}' is a name for {other}: choose --format {other} or another --out")
+    if request.opset is not None and request.format != "onnx":
+        raise UserError("--opset goes with --format onnx")
+    if request.opset is not None and request.opset not in OPSETS:
+        raise UserError(f"opset {request.opset} is not available: choose {OPSETS.start} to {OPSETS.stop - 1}")
+
+
+def _compare(request: ExportRequest, inference: InferenceSetup, path: Path, recording: Recording) -> float:
+    """The largest error of a policy file. Raises if it is more than rounding."""
+    if request.format == "onnx":
+        runtime = load_onnx(path, inference.env.num_envs)
+    else:
+        runtime = load_torchscript(path, inference.env.num_envs, inference.policy.actor.rnn is not None)
+    error = max_error(runtime, recording)
+    if not error <= TOLERANCE:
+        raise RunStopped(
+            f"the exported policy differs from '{request.checkpoint}' by {error:.2g} (more than {TOLERANCE:g} "
+            f"in {recording.observations} observations): nothing written"
+        )
+    return error
+
+
+def _golden(recording: Recording, recurrent: bool) -> list[dict[str, Any]]:
+    """Inputs with the outputs they must give, in this order, from a zero state that is carried on."""
+    steps = recording.obs.shape[0]
+    # A recurrent policy needs consecutive steps of one episode; without a state, different situations say more.
+    chosen = range(GOLDEN_PAIRS) if recurrent else range(0, steps, steps // GOLDEN_PAIRS)
+    return [{"obs": recording.obs[t, 0].tolist(), "actions": recording.actions[t, 0].tolist()} for t in chosen]

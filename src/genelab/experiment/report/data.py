@@ -1,0 +1,242 @@
+"""What a report is made from: run directories, read as they are, finished or not.
+
+A directory is one entry of a report: a run (it holds run.json), or the parent of the same run with several seeds
+(it holds ``seed_<S>/run.json``). What cannot be read is left out and said so in the entry's notes.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from genelab.core.errors import UserError
+
+# The names of genelab.experiment.run, which would import torch.
+RUN_FILE = "run.json"
+METRICS_FILE = "metrics.jsonl"
+EVAL_FILE = "eval.json"
+EVALUATIONS_FILE = "evaluations.jsonl"
+SUMMARY_FILE = "summary.json"
+VIDEO_FILE = "video.mp4"
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One run as it is on disk."""
+
+    name: str
+    """``seed 1``, unless the run does not know its seed."""
+    directory: Path
+    meta: dict[str, Any]
+    """run.json."""
+    rows: list[dict[str, Any]]
+    """metrics.jsonl, one dict per iteration, in order."""
+    evaluation: dict[str, Any] | None
+    """eval.json."""
+    evaluations: list[dict[str, Any]]
+    """The evaluations made during training."""
+    config: dict[str, Any]
+    """Dotted path to value, of the environment and the agent."""
+    recorded_at: str
+    """When the last iteration was written down, UTC; empty if none was."""
+
+    @cached_property
+    def train_s(self) -> float | None:
+        """Seconds of collecting and learning up to the last iteration."""
+        return self.seconds[-1] if self.seconds else None
+
+    @cached_property
+    def seconds(self) -> list[float]:
+        """Training time at the end of every iteration; empty if it was not recorded."""
+        total, times = 0.0, []
+        for row in self.rows:
+            parts = [finite(row.get(key)) for key in ("collect_s", "learn_s")]
+            if all(part is None for part in parts):
+                return []
+            total += sum(part or 0.0 for part in parts)
+            times.append(total)
+        return times
+
+    def last(self, key: str) -> float | None:
+        """The newest value of a metric."""
+        return next((value for row in reversed(self.rows) if (value := finite(row.get(key))) is not None), None)
+
+    def best(self, key: str) -> float | None:
+        """The highest value of a metric."""
+        return max((value for row in self.rows if (value := finite(row.get(key))) is not None), default=None)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One curve of the report: a run, or several seeds of one."""
+
+    label: str
+    directory: Path
+    runs: list[RunData]
+    summary: dict[str, Any]
+    """summary.json of the directory; empty if there is none."""
+    notes: list[str] = field(default_factory=list)
+    """What was missing or not readable."""
+
+    @property
+    def task(self) -> str:
+        """The task id."""
+        return ", ".join(unique(str(run.meta.get("task", "unknown task")) for run in self.runs))
+
+    @cached_property
+    def run_metrics(self) -> dict[str, Any]:
+        """The run metrics of summary.json, or of run.json if the entry is one run; empty if there are none."""
+        for source in (self.summary, self.runs[0].meta if len(self.runs) == 1 else {}):
+            if isinstance(source.get("metrics"), dict):
+                return source["metrics"]
+        return {}
+
+
+def finite(value: Any) -> float | None:
+    """`value` if it is a finite number, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def unique(values: Any) -> list[Any]:
+    """The different values, in the order of their first appearance."""
+    return list(dict.fromkeys(values))
+
+
+def flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
+    """A tree of dicts as dotted path to leaf. Lists and empty dicts are leaves."""
+    if not isinstance(tree, dict) or not tree:
+        return {prefix: tree}
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= flatten(value, f"{prefix}.{key}" if prefix else str(key))
+    return flat
+
+
+def load_entries(directories: Sequence[Path]) -> list[Entry]:
+    """Read every directory, each a run or the parent of seeds."""
+    paths = [directory.resolve() for directory in directories]
+    for index, path in enumerate(paths):
+        if path in paths[:index]:
+            raise UserError(f"'{directories[index]}' is named twice: a comparison needs different directories")
+    return [_load_entry(given, label) for given, label in zip(directories, _labels(paths), strict=True)]
+
+
+def _load_entry(directory: Path, label: str) -> Entry:
+    if not directory.exists():
+        raise UserError(f"there is no directory '{directory}'")
+    if not directory.is_dir():
+        raise UserError(f"'{directory}' is a file: give the directory of a run")
+    if (directory / RUN_FILE).is_file():
+        homes = [directory]
+    else:
+        homes = sorted((path.parent for path in directory.glob(f"seed_*/{RUN_FILE}")), key=_seed_order)
+    if not homes:
+        below = next(iter(sorted(directory.rglob(RUN_FILE))), None)
+        tail = f" (did you mean '{below.parent}'?)" if below is not None else ""
+        raise UserError(f"no run at '{directory}': neither {RUN_FILE} nor seed_<S>/{RUN_FILE} is in it{tail}")
+    notes: list[str] = []
+    summary = _read_json(directory / SUMMARY_FILE, notes)
+    if summary.get("failed"):
+        notes.append(f"{directory}: seeds that failed: {', '.join(map(str, summary['failed']))}")
+    return Entry(label, directory, [_load_run(home, notes) for home in homes], summary, notes)
+
+
+def _load_run(directory: Path, notes: list[str]) -> RunData:
+    path = directory / RUN_FILE
+    try:
+        meta = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"'{path}' is not readable: {error}") from error
+    if not isinstance(meta, dict):
+        raise UserError(f"'{path}' is not readable: it holds no run")
+    rows = _read_lines(directory / METRICS_FILE, notes)
+    if not rows:
+        notes.append(f"{directory}: no iteration has been recorded yet")
+    config: dict[str, Any] = {}
+    for name in ("env", "agent"):
+        params = _read_json(directory / f"params/{name}.json", notes)
+        config |= flatten(params, name) if params else {}
+    return RunData(
+        name=f"seed {meta['seed']}" if "seed" in meta else directory.name,
+        directory=directory,
+        meta=meta,
+        rows=list({row.get("iteration", index): row for index, row in enumerate(rows)}.values()),
+        evaluation=_read_json(directory / EVAL_FILE, notes) or None,
+        evaluations=_read_lines(directory / EVALUATIONS_FILE, notes),
+        config=config,
+        recorded_at=_modified(directory / METRICS_FILE),
+    )
+
+
+def _read_json(path: Path, notes: list[str]) -> dict[str, Any]:
+    """A JSON file; empty if it is missing, or not readable, which is noted."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        notes.append(f"{path} is not readable and is left out: {error}")
+        return {}
+    if not isinstance(data, dict):
+        notes.append(f"{path} is left out: it holds no record")
+        return {}
+    return data
+
+
+def _read_lines(path: Path, notes: list[str]) -> list[dict[str, Any]]:
+    """A file with one JSON record per line, which may still be growing."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        notes.append(f"{path} is not readable and is left out: {error}")
+        return []
+    records: list[dict[str, Any]] = []
+    odd: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if isinstance(record, dict):
+            records.append(record)
+            for key, value in record.items():
+                if isinstance(value, float) and not math.isfinite(value):
+                    odd[key] = odd.get(key, 0) + 1
+        elif line.strip():
+            cut_off = " (cut off: the run was writing, or was killed)" if number == len(lines) else ""
+            notes.append(f"{path}: line {number} is not readable and is left out{cut_off}")
+    for key, count in odd.items():
+        notes.append(f"{path}: {count} value{'s' if count > 1 else ''} of {key} not finite and left out")
+    return records
+
+
+def _modified(path: Path) -> str:
+    if not path.exists():
+        return ""
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+
+
+def _labels(paths: list[Path]) -> list[str]:
+    """The shortest ends of the paths that tell them apart. A seed is named together with its parent."""
+    labels = []
+    for path in paths:
+        parts = path.parts
+        length = 2 if path.name.startswith("seed_") else 1
+        others = [other.parts for other in paths if other != path]
+        while length < len(parts) and any(other[-length:] == parts[-length:] for other in others):
+            length += 1
+        labels.append("/".join(parts[-length:]))
+    return labels
+
+
+def _seed_order(directory: Path) -> tuple[int, str]:
+    text = directory.name.removeprefix("seed_")
+    return (int(text) if text.isdecimal() else 10**9, text)

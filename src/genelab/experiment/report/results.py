@@ -1,0 +1,200 @@
+"""What the runs reached: key figures, the table over seeds, and run metrics."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from genelab.core.stats import Summary, summarize
+from genelab.experiment.report.data import Entry, RunData, finite, unique
+from genelab.experiment.report.markup import Html, Section, html, named, note, table, tag
+from genelab.experiment.report.numbers import DASH, duration, number, percent, plus_minus, si
+
+
+@dataclass(frozen=True)
+class Result:
+    """One number per run."""
+
+    title: str
+    read: Callable[[RunData], float | None]
+    show: Callable[[float | None], str] = number
+    spread: bool = True
+    """Whether the key figures show the interval over seeds."""
+
+
+def evaluated(name: str) -> Callable[[RunData], float | None]:
+    """Reads a metric of eval.json."""
+
+    def read(run: RunData) -> float | None:
+        metrics = (run.evaluation or {}).get("metrics")
+        return finite(metrics.get(name)) if isinstance(metrics, dict) else None
+
+    return read
+
+
+def _rate(run: RunData) -> float | None:
+    steps = run.last("steps")
+    return steps / run.train_s if steps and run.train_s else None
+
+
+EVAL_RETURN = Result("Evaluation return", evaluated("return_mean"))
+RETURN = Result("Return, last iteration", lambda run: run.last("return_mean"))
+BEST = Result("Return, best iteration", lambda run: run.best("return_mean"))
+LENGTH = Result("Episode length, last iteration", lambda run: run.last("length_mean"))
+EVAL_SUCCESS = Result("Evaluation success rate", evaluated("success_rate"), percent)
+SUCCESS = Result("Success rate, last iteration", lambda run: run.last("success_rate"), percent)
+STEPS = Result("Environment steps", lambda run: run.last("steps"), si, spread=False)
+TIME = Result("Training time", lambda run: run.train_s, duration, spread=False)
+RATE = Result("Steps per second", _rate, si, spread=False)
+RESULTS = (EVAL_RETURN, RETURN, BEST, LENGTH, EVAL_SUCCESS, SUCCESS, STEPS, TIME, RATE)
+
+
+def over_seeds(entry: Entry, result: Result) -> Summary | None:
+    """Mean, deviation and interval over the seeds that have the number."""
+    values = [value for run in entry.runs if (value := result.read(run)) is not None]
+    return summarize(values) if values else None
+
+
+def show_result(entry: Entry, result: Result) -> str:
+    """The number of an entry: of its run, or the mean over seeds with its 95 % interval."""
+    found = over_seeds(entry, result)
+    if found is None:
+        return DASH
+    if found.n == 1 or not result.spread or result.show is not number:
+        return result.show(found.mean)
+    return plus_minus(found.mean, found.ci95)
+
+
+def key_figures(entries: Sequence[Entry]) -> Html:
+    """The numbers to see first: tiles for one entry, a row each for several."""
+    chosen = [
+        next((one for one in pair if any(over_seeds(entry, one) for entry in entries)), None)
+        for pair in ((EVAL_RETURN,), (RETURN,), (EVAL_SUCCESS, SUCCESS), (STEPS,), (TIME,), (RATE,))
+    ]
+    shown = [result for result in chosen if result is not None]
+    if len(entries) == 1:
+        return tag("div", *(_tile(entries[0], result) for result in shown), class_="tiles")
+    tasks = len(unique(entry.task for entry in entries)) > 1
+    head = ["Entry", *(["Task"] if tasks else []), "Seeds", "Status", *(result.title for result in shown)]
+    rows = []
+    for index, entry in enumerate(entries):
+        state = tag("span", *(badge(status) for status in unique(map(status_of, entry.runs))), class_="badges")
+        results = [show_result(entry, result) for result in shown]
+        task = [entry.task] if tasks else []
+        rows.append([named(index, entry.label, True), *task, seed_list(entry), state, *results])
+    text = "± is the 95 % interval of the mean over seeds. Steps, time and speed are per seed."
+    compared = table(head, rows, text_columns=3 + tasks, class_="compare")
+    return html(compared, note(text) if any(len(entry.runs) > 1 for entry in entries) else None)
+
+
+def _tile(entry: Entry, result: Result) -> Html:
+    found = over_seeds(entry, result)
+    assert found is not None
+    small = ""
+    if found.n > 1:
+        small = f"95 % interval over {found.n} seeds" if result.spread and result.show is number else "mean per seed"
+    elif result is EVAL_RETURN:
+        small = _own_interval(entry)
+    return tag(
+        "div",
+        tag("div", result.title, class_="tile-title"),
+        tag("div", show_result(entry, result), class_="tile-value"),
+        tag("div", small, class_="tile-note"),
+        class_="tile",
+    )
+
+
+def _own_interval(entry: Entry) -> str:
+    """The interval over episodes of the one run that was evaluated."""
+    run = next(run for run in entry.runs if EVAL_RETURN.read(run) is not None)
+    interval, episodes = evaluated("return_ci95")(run), (run.evaluation or {}).get("num_episodes")
+    name = f", {run.name} only" if len(entry.runs) > 1 else ""
+    return f"± {number(interval, 2)} (95 %), {episodes} episodes{name}" if interval is not None else ""
+
+
+def seeds(entries: Sequence[Entry]) -> Section | None:
+    """Every number of every seed, with mean, standard deviation and interval."""
+    tables = [_seed_table(i, entry, len(entries) > 1) for i, entry in enumerate(entries) if len(entry.runs) > 1]
+    if not tables:
+        return None
+    text = "Sample standard deviation; Student's t interval of the mean."
+    if any(status_of(run) != "finished" for entry in entries for run in entry.runs):
+        text += " Seeds that have not finished count with what they have reached so far."
+    return Section("seeds", "Over seeds", tag("p", text), *tables)
+
+
+def _seed_table(index: int, entry: Entry, several: bool) -> Html:
+    rows = []
+    for result in RESULTS:
+        found = over_seeds(entry, result)
+        if found is None:
+            continue
+        spread = [number(found.std, 3), f"± {number(found.ci95, 3)}"] if found.n > 1 else [DASH, DASH]
+        if result.show is not number and found.n > 1:
+            spread = [result.show(found.std), f"± {result.show(found.ci95)}"]
+        values = [result.show(result.read(run)) for run in entry.runs]
+        rows.append([result.title, tag("b", result.show(found.mean)), *spread, found.n, *values])
+    head = ["", "Mean", "Std. deviation", "95 % interval", "n", *(run.name for run in entry.runs)]
+    return table(head, rows, caption=named(index, entry.label, True) if several else None, class_="seeds")
+
+
+def run_metrics(entries: Sequence[Entry]) -> Section | None:
+    """The run metrics that were stored with the seeds, whatever their names."""
+    if not any(entry.run_metrics for entry in entries):
+        return None
+    stored = [_metric_cells(entry.run_metrics) | _baseline(entry) for entry in entries]
+    several = len(entries) > 1
+    head = ["Metric", *(named(i, entry.label, True) if several else "Value" for i, entry in enumerate(entries))]
+    names = unique(name for cells in stored for name in cells)
+    rows = [[name, *(cells.get(name, DASH) for cells in stored)] for name in names]
+    text = "Over the whole training. Strengths are returns above that of a random policy."
+    return Section("run-metrics", "Run metrics", tag("p", text), table(head, rows, class_="narrow"))
+
+
+def _baseline(entry: Entry) -> dict[str, str]:
+    """The return of a random policy, which strengths are measured from."""
+    record = entry.summary.get("baseline")
+    mean = finite(record.get("return_mean")) if isinstance(record, dict) else finite(record)
+    if mean is None:
+        return {}
+    spread = finite(record.get("return_ci95")) if isinstance(record, dict) else None
+    return {"baseline (random policy)": number(mean) if spread is None else plus_minus(mean, spread)}
+
+
+def _metric_cells(metrics: dict[str, Any]) -> dict[str, str]:
+    """Name to text. A value is a number, a record with mean and ci95, or a tree of those."""
+    cells: dict[str, str] = {}
+    for name, value in metrics.items():
+        if isinstance(value, dict) and finite(value.get("mean")) is not None:
+            spread = finite(value.get("ci95"))
+            mean = value["mean"]
+            cells[name] = plus_minus(mean, spread) if spread is not None and value.get("n") != 1 else number(mean)
+        elif isinstance(value, dict):
+            cells |= {f"{name}.{path}": text for path, text in _metric_cells(value).items()}
+        else:
+            cells[name] = plain(value)
+    return cells
+
+
+def plain(value: Any) -> str:
+    """A stored value as text."""
+    if value is None:
+        return DASH
+    shown = finite(value)
+    return number(shown) if shown is not None else value if isinstance(value, str) else json.dumps(value)
+
+
+def status_of(run: RunData) -> str:
+    """How the run ended, or that it has not."""
+    return str(run.meta.get("status", "unknown"))
+
+
+def badge(status: str) -> Html:
+    """A status with a coloured mark."""
+    known = status if status in ("finished", "running", "stopped", "failed") else "unknown"
+    return tag("span", status, class_=f"badge {known}")
+
+
+def seed_list(entry: Entry) -> str:
+    """The seeds of an entry."""
+    return ", ".join(unique(str(run.meta.get("seed", DASH)) for run in entry.runs))

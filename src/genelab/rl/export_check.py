@@ -1,0 +1,111 @@
+"""Whether an exported policy does what the policy does: both on the same observations of a real rollout."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from genelab.envs import ManagerBasedRlEnv
+from genelab.rl.backends.base import Policy
+
+TOLERANCE = 1e-5
+"""Largest difference between the actions of a policy and those of its export."""
+
+Runtime = Callable[[Tensor, Tensor], Tensor]
+"""A loaded export: raw observations (N, D) and where an episode starts with them (N,) to actions (N, A)."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a policy saw and did in T control steps of N worlds."""
+
+    obs: Tensor
+    """(T, N, D) raw: with noise, before scale and clip."""
+    starts: Tensor
+    """(T, N) bool: the observation is the first of its episode."""
+    actions: Tensor
+    """(T, N, A)"""
+
+    @property
+    def observations(self) -> int:
+        return self.obs.shape[0] * self.obs.shape[1]
+
+
+@torch.no_grad()
+def record(env: ManagerBasedRlEnv, policy: Policy, steps: int, seed: int = 0) -> Recording:
+    """Let a policy act, and keep its observations as sensors would give them.
+
+    All worlds start anew half-way, so that every recording shows whether recurrent states are forgotten in time.
+    """
+    groups = [env.observation_manager.groups[name] for name in policy.actor.obs_groups]
+    for group in groups:
+        group.raw = True
+    obs, starts, actions = [], [], []
+    for step in range(steps):
+        if step in (0, steps // 2):
+            env.reset(seed + step)
+            policy.reset()
+            started = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+        seen = {name: value.clone() for name, value in env.obs.items()}
+        for group in groups:
+            frames = seen[group.name].unflatten(1, (group.cfg.history, group.frame_dim))
+            seen[group.name] = group.process(frames).flatten(1)
+        obs.append(torch.cat([env.obs[group.name] for group in groups], dim=1).cpu())
+        starts.append(started.cpu())
+        actions.append(policy.act(seen).cpu())
+        _, _, terminated, truncated, _ = env.step(actions[-1].to(env.device))
+        started = terminated | truncated
+        policy.reset(started.nonzero().flatten())
+    for group in groups:
+        group.raw = False
+    return Recording(torch.stack(obs), torch.stack(starts), torch.stack(actions))
+
+
+def load_torchscript(path: Path, num_envs: int, recurrent: bool) -> Runtime:
+    """TorchScript in torch. A recurrent policy has room for one robot's state: one copy per world."""
+    modules = [torch.jit.load(str(path)).eval() for _ in range(num_envs if recurrent else 1)]
+
+    @torch.no_grad()
+    def act(obs: Tensor, starts: Tensor) -> Tensor:
+        if not recurrent:
+            return modules[0](obs)
+        for module, first in zip(modules, starts.tolist(), strict=True):
+            if first:
+                module.reset()
+        return torch.cat([module(obs[i : i + 1]) for i, module in enumerate(modules)])
+
+    return act
+
+
+def load_onnx(path: Path, num_envs: int) -> Runtime:
+    """ONNX in onnxruntime, all worlds at once, from bytes: the file must need no other."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path.read_bytes(), options, providers=["CPUExecutionProvider"])
+    states: dict[str, Any] = {
+        port.name: np.zeros((port.shape[0], num_envs, port.shape[2]), np.float32) for port in session.get_inputs()[1:]
+    }
+
+    def act(obs: Tensor, starts: Tensor) -> Tensor:
+        for name in states:
+            states[name][:, starts.numpy()] = 0.0
+        actions, *after = (np.asarray(output) for output in session.run(None, {"obs": obs.numpy(), **states}))
+        states.update(zip(list(states), after, strict=True))
+        return torch.from_numpy(actions)
+
+    return act
+
+
+def max_error(runtime: Runtime, recording: Recording) -> float:
+    """Largest difference between the recorded actions and those of a loaded export. NaN if either is."""
+    errors = [
+        (runtime(obs, starts) - actions).abs().max()
+        for obs, starts, actions in zip(recording.obs, recording.starts, recording.actions, strict=True)
+    ]
+    return float(torch.stack(errors).max())
