@@ -16,7 +16,7 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.engines import ENGINES, make_engine
 from genelab.engines.base import MODEL_FIELDS, Engine
-from genelab.scene import ContactSensorCfg, EntityCfg, GroundCfg, Scene, SceneCfg
+from genelab.scene.scene import ContactSensorCfg, EntityCfg, GroundCfg, Scene, SceneCfg
 
 GRAVITY = 9.81
 

@@ -28,8 +28,8 @@ from genelab.envs import (
     SuccessTermCfg,
 )
 from genelab.mdp import JointPositionActionCfg, UniformCommandCfg
-from genelab.scene import GroundCfg, SceneCfg
 from genelab.scene.robots.cartpole import single_pole
+from genelab.scene.scene import GroundCfg, SceneCfg
 
 SINGLE, DOUBLE, MEMORY = (
     "GeneLab-Inverted-Pendulum-v0",

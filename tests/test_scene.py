@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from genelab.core.errors import UserError
-from genelab.scene import ContactSensorCfg, EntityCfg, GroundCfg, Scene, SceneCfg
 from genelab.scene.robots.cartpole import double_pole, single_pole
+from genelab.scene.scene import ContactSensorCfg, EntityCfg, GroundCfg, Scene, SceneCfg
 
 POLES = {
     "single": {

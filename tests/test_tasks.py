@@ -8,7 +8,7 @@ import torch
 
 from genelab.core.registry import find, tasks
 from genelab.envs import ManagerBasedRlEnv
-from genelab.scene import Scene
+from genelab.scene.scene import Scene
 
 SINGLE = "GeneLab-Inverted-Pendulum-v0"
 DOUBLE = "GeneLab-Double-Inverted-Pendulum-v0"

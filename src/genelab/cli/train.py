@@ -67,7 +67,7 @@ def train(
     evaluation = {"episodes": eval_episodes, "num_envs": eval_num_envs, "seed": eval_seed}
     if resume is not None:
         given = {"--seeds": seeds, "--log-dir": log_dir, "--checkpoint": checkpoint, "--backend": backend}
-        given |= {"--eval-every": eval_every, "--preset": None if preset == "auto" else preset}
+        given |= {"--eval-every": eval_every, "--parallel": parallel, "--preset": None if preset == "auto" else preset}
         for flag, value in given.items():
             if value is not None:
                 raise UserError(f"{flag} has no place beside --resume: the run keeps its settings")
@@ -83,9 +83,9 @@ def train(
         evaluation=_evaluation(eval_every, evaluation),
     )
     if seeds is not None:
-        if seed is not None:
-            raise UserError("--seeds and --seed exclude each other")
-        return _train_seeds(request, seeds, parallel or 1)
+        if any(path.replace("-", "_") == "agent.seed" for path, _ in user):
+            raise UserError("--seeds and --seed (agent.seed) exclude each other")
+        return _train_seeds(request, seeds, 1 if parallel is None else parallel)
     if parallel is not None:
         raise UserError("--parallel goes with --seeds")
     return _train_one(request)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from genelab.core.errors import UserError
+
 
 def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, flush it to disk, then rename it over `path`.
@@ -28,6 +30,16 @@ def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def make_parent(path: Path) -> None:
+    """Make the directory of a file that is to be written later, so that a bad path is an error now."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write '{path}': {error.strerror}") from error
+    if path.is_dir():
+        raise UserError(f"cannot write '{path}': it is a directory")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -5,7 +5,8 @@ type of its field. A path that does not exist, a value of the wrong type, or a p
 error that names the nearest valid path.
 
 A config class says which of its fields are not read under its present settings with a method
-``unused_fields() -> dict[str, str]``, from field name to the reason.
+``unused_fields() -> dict[str, str]``, from field name to the reason, and which values make no sense with a method
+``validate()`` that raises a `UserError`.
 """
 
 import dataclasses
@@ -63,6 +64,24 @@ def apply(roots: dict[str, Any], overrides: Iterable[tuple[str, Any]]) -> list[C
     return changes
 
 
+def validate(tree: Any) -> None:
+    """Call ``validate()`` of every config below `tree` that has it; an error gets the path it came from."""
+    for path, config in _configs(tree):
+        check = getattr(config, "validate", None)
+        if check is not None:
+            try:
+                check()
+            except UserError as error:
+                raise UserError(f"{path}: {error}" if path else str(error)) from error
+
+
+def at_least(minimum: float, **values: float) -> None:
+    """Raise for the first of `values` that is below `minimum`."""
+    for name, value in values.items():
+        if not value >= minimum:
+            raise UserError(f"{name} must be at least {minimum}, not {value}")
+
+
 def check_read(roots: dict[str, Any], changes: Iterable[Change], unused: dict[str, str] | None = None) -> None:
     """Raise if one of `changes` has no effect on this run.
 
@@ -71,7 +90,7 @@ def check_read(roots: dict[str, Any], changes: Iterable[Change], unused: dict[st
     for change in changes:
         if change.old == change.new:
             continue
-        for path, reason in {**_unused_below(roots), **(unused or {})}.items():
+        for path, reason in {**_unused(roots), **(unused or {})}.items():
             if change.path == path or change.path.startswith(path + "."):
                 raise UserError(f"{change.path} would have no effect: {reason}")
 
@@ -79,6 +98,8 @@ def check_read(roots: dict[str, Any], changes: Iterable[Change], unused: dict[st
 def coerce(value: Any, declared: Any, path: str) -> Any:
     """`value` (a user's string, or a ready value) as `declared`, or a `UserError` that names the path."""
     options = members(declared)
+    if isinstance(value, str) and str in options and "," not in value and value.lower() != "none":
+        return value  # of text or list of texts, one word is text
     for option in sorted(options, key=_specificity):
         try:
             return _coerce_one(value, option)
@@ -181,18 +202,24 @@ def _type_of(value: Any) -> Any:
     return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
 
 
-def _unused_below(tree: Any, path: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
+def _unused(tree: Any) -> dict[str, str]:
+    """Every path below `tree` that is not read under the present settings, with the reason."""
+    return {
+        _join(path, name): reason
+        for path, config in _configs(tree)
+        if hasattr(config, "unused_fields")
+        for name, reason in config.unused_fields().items()
+    }
+
+
+def _configs(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every dataclass below `tree`, with its path."""
+    children = tree if isinstance(tree, dict) else {}
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        unused_fields = getattr(tree, "unused_fields", None)
-        if unused_fields is not None:
-            found |= {_join(path, name): reason for name, reason in unused_fields().items()}
+        yield path, tree
         children = {name: getattr(tree, name) for name in field_types(type(tree))}
-    else:
-        children = tree if isinstance(tree, dict) else {}
     for name, child in children.items():
-        found |= _unused_below(child, _join(path, name))
-    return found
+        yield from _configs(child, _join(path, name))
 
 
 def _coerce_one(value: Any, declared: Any) -> Any:

@@ -32,5 +32,6 @@ def summarize(values: Sequence[float]) -> Summary:
     degrees = n - 1
     # Beyond the table: the first terms of the expansion of t around the normal quantile z.
     z = 1.959964
-    t = _T975[degrees - 1] if degrees <= len(_T975) else z + (z**3 + z) / (4 * degrees)
+    expansion = z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
+    t = _T975[degrees - 1] if degrees <= len(_T975) else expansion
     return Summary(mean, std, t * std / math.sqrt(n), n)

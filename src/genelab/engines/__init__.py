@@ -9,7 +9,7 @@ from genelab.core.registry import load
 
 if TYPE_CHECKING:
     from genelab.engines.base import Engine
-    from genelab.scene import Scene
+    from genelab.scene.scene import Scene
 
 
 @dataclass(frozen=True)

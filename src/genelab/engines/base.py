@@ -24,7 +24,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.engines.kinematics import Bodies, Kinematics
-from genelab.scene import Scene
+from genelab.scene.scene import Scene
 
 MODEL_FIELDS = {
     "body_mass": "mass of each body, kg (N, nbody)",

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
 from genelab.engines.base import MODEL_FIELDS, Capabilities, Engine, numpy_ids
-from genelab.scene import Scene
+from genelab.scene.scene import Scene
 
 _BAD_STATE = [
     mujoco.mjtWarning.mjWARN_BADQPOS.value,

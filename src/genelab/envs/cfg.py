@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from genelab.core.errors import UserError, hint
-from genelab.scene import SceneCfg
+from genelab.core.overrides import at_least
+from genelab.scene.scene import SceneCfg
 
 
 @dataclass(kw_only=True)
@@ -26,6 +27,11 @@ class SimulationCfg:
     """Show a viewer window."""
     steps: int = 240
     """Length of a headless playback, control steps. Not read when a window is open."""
+
+    def validate(self) -> None:
+        at_least(0, threads=self.threads, steps=self.steps)
+        if not self.dt > 0.0:
+            raise UserError(f"dt must be positive, not {self.dt}")
 
     @property
     def device(self) -> str:
@@ -102,6 +108,9 @@ class ObservationGroupCfg:
     history: int = 1
     """Number of frames, oldest first, each frame with all terms; filled with the first frame at reset."""
 
+    def validate(self) -> None:
+        at_least(1, history=self.history)
+
     def unused_fields(self) -> dict[str, str]:
         if self.noise:
             return {}
@@ -120,8 +129,14 @@ class EventTermCfg(TermCfg):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.validate()
+
+    def validate(self) -> None:
         if (self.mode == "interval") != (self.interval_s is not None):
-            raise UserError(f"event {self.func.__qualname__}: interval_s goes with mode='interval' and only with it")
+            raise UserError("interval_s goes with mode 'interval' and only with it")
+
+    def unused_fields(self) -> dict[str, str]:
+        return {} if self.mode == "interval" else {"interval_s": f"the event's mode is {self.mode}"}
 
 
 @dataclass
@@ -183,6 +198,9 @@ class ManagerBasedEnvCfg:
     """``playback(env, step)`` sets ``env.engine.ctrl`` before each control step. None leaves it at zero."""
     camera: str | None = None
     """Camera of videos, by its name in the compiled scene. None: a free camera."""
+
+    def validate(self) -> None:
+        at_least(1, num_envs=self.num_envs, decimation=self.decimation)
 
     @property
     def control_dt(self) -> float:

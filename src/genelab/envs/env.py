@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
+from genelab.core.overrides import validate
 from genelab.core.rng import Streams
 from genelab.engines import make_engine
 from genelab.envs.cfg import ManagerBasedEnvCfg, ManagerBasedRlEnvCfg
@@ -28,17 +29,14 @@ from genelab.envs.managers import (
 )
 from genelab.envs.robot import Robot
 from genelab.envs.terms import Term, check_shape
-from genelab.scene import Scene
+from genelab.scene.scene import Scene
 
 
 class ManagerBasedEnv:
     """A scene in `num_envs` worlds, advanced in control steps by its playback function. No learning."""
 
     def __init__(self, cfg: ManagerBasedEnvCfg, seed: int = 0):
-        if cfg.num_envs < 1 or cfg.decimation < 1:
-            raise UserError(f"num_envs ({cfg.num_envs}) and decimation ({cfg.decimation}) must be at least 1")
-        if cfg.simulation.dt <= 0.0:
-            raise UserError(f"env.simulation.dt must be positive, not {cfg.simulation.dt}")
+        validate({"env": cfg})
         self.cfg = cfg
         self.num_envs = cfg.num_envs
         self.device = cfg.simulation.device

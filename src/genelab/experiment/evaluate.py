@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.config import digest
-from genelab.core.files import write_json
+from genelab.core.files import make_parent, write_json
 from genelab.experiment import provenance
 from genelab.experiment.inference import setup_policy
 from genelab.rl.evaluator import evaluate, plan
@@ -37,6 +37,8 @@ class EvalRequest:
 def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
     """Evaluate and, if the request says where, write the result."""
     protocol = plan(request.episodes, request.num_envs)
+    if request.out is not None:
+        make_parent(request.out)
     user = list(request.overrides)
     if not request.noise:
         user.append(("env.observations.policy.noise", "false"))
@@ -71,7 +73,7 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
         "wall_clock_seconds": result["wall_clock_seconds"],
         "seed": request.seed,
         "deterministic": request.deterministic,
-        "noise": request.noise,
+        "noise": setup.env_cfg.observations["policy"].noise,
         "num_envs": protocol.num_envs,
         "episodes_per_env": protocol.episodes_per_env,
         "evaluated_at": provenance.now(),

@@ -31,8 +31,8 @@ def setup_policy(
     """
     checkpoint = read_checkpoint(path, task)
     infos = checkpoint[INFO_KEY]
-    if infos.get("backend") not in BACKENDS:
-        raise UserError(f"'{path}' was made by backend '{infos.get('backend')}', which this version does not have")
+    if infos["backend"] not in BACKENDS:
+        raise UserError(f"'{path}' was made by backend '{infos['backend']}', which this version does not have")
     setup = resolve(
         task,
         play=True,
@@ -41,7 +41,7 @@ def setup_policy(
         unused={"agent": f"the networks come from '{path.name}'", **(unused or {})},
     )
     ours = {change.path for change in setup.changes}
-    inherited = {p: v for p, v in infos.get("env_changes", {}).items() if p not in ours}
+    inherited = {p: v for p, v in infos["env_changes"].items() if p not in ours}
     for change in apply_run_changes(setup, inherited):
         if change.old != change.new:
             say(f"from the run: {change}")
@@ -56,7 +56,10 @@ def newest_checkpoint(task: str, root: Path = Path("logs")) -> Path:
     """The last checkpoint of the newest local run of a task."""
     runs = []
     for run_file in root.rglob(RUN_FILE):
-        run = Run.open(run_file.parent)
+        try:
+            run = Run.open(run_file.parent)
+        except UserError:  # not ours, or broken: no reason to overlook the others
+            continue
         checkpoints = sorted(run.directory.glob("model_*.pt"), key=lambda path: path.stat().st_mtime)
         if run.meta.get("task") == task and checkpoints:
             runs.append(checkpoints[-1])

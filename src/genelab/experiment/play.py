@@ -38,7 +38,8 @@ def run_playback(request: PlayRequest, say: Callable[[str], None] = print) -> in
     if agent == "trained":
         setup, env, step = _trained(request, say)
     else:
-        setup = resolve(request.task, play=True, preset="reference", user=request.overrides)
+        unused = {"agent": f"the {agent} agent has no networks and learns nothing"}
+        setup = resolve(request.task, play=True, preset="reference", user=request.overrides, unused=unused)
         if not setup.trains:
             return _play_scene(setup, request, say)
         setup.env_cfg.num_envs = _num_envs(setup, request)

@@ -10,6 +10,7 @@ Every file but the growing logs appears by write-then-rename.
 """
 
 import json
+import shutil
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ class Run:
         self.meta = meta
         self.stop_requested = False
         self._logs: _Logs | None = None
+        self._created = False
 
     @classmethod
     def create(cls, directory: Path, meta: dict[str, Any], env_cfg: Any, agent_cfg: Any) -> "Run":
@@ -54,11 +56,13 @@ class Run:
                 f"'{directory}' already holds a run: continue it with --resume, or choose another --log-dir"
             )
         run = cls(directory, meta)
+        run._created = not directory.is_dir() or not any(directory.iterdir())
         try:
             (directory / "params").mkdir(parents=True, exist_ok=True)
             write_json(directory / "params/env.json", to_dict(env_cfg))
             write_json(directory / "params/agent.json", to_dict(agent_cfg))
-            run.update_meta(status="running")
+            meta["status"] = "running"
+            write_json(directory / RUN_FILE, meta)
         except OSError as error:
             raise UserError(f"cannot write to '{directory}': {error.strerror}") from error
         return run
@@ -70,9 +74,12 @@ class Run:
         if not path.is_file():
             raise UserError(f"no run at '{directory}' (there is no {RUN_FILE})")
         try:
-            return cls(directory, json.loads(path.read_text()))
-        except ValueError as error:
+            meta = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
             raise UserError(f"'{path}' is not readable: {error}") from error
+        if not isinstance(meta, dict) or not {"task", "backend", "torch_threads"} <= meta.keys():
+            raise UserError(f"'{path}' is not the record of a genelab run")
+        return cls(directory, meta)
 
     def configs(self) -> tuple[Any, Any]:
         """The environment and agent configs the run was started with."""
@@ -87,12 +94,12 @@ class Run:
 
     def keep_agent_config(self, agent_cfg: Any) -> None:
         """Store an agent config that a resume has changed."""
-        write_json(self.directory / "params/agent.json", to_dict(agent_cfg))
+        self._write_json("params/agent.json", to_dict(agent_cfg))
 
     def update_meta(self, **changes: Any) -> None:
         """Change entries of run.json."""
         self.meta |= changes
-        write_json(self.directory / RUN_FILE, self.meta)
+        self._write_json(RUN_FILE, self.meta)
 
     def log(self, iteration: int, total_iterations: int, metrics: dict[str, float]) -> None:
         """Record one iteration."""
@@ -122,9 +129,20 @@ class Run:
             if self._logs is not None:
                 self._logs.close()
             self.update_meta(status=status)
-        except OSError as error:
+        except (OSError, RunStopped):
             if status != "failed":  # a run that failed for lack of space cannot say so on the same disk
-                raise self._write_failed(error) from error
+                raise
+
+    def discard(self) -> None:
+        """Remove a run that was refused before it began, so that the request can be repeated."""
+        if self._created and not any(self.directory.glob("model_*")):
+            shutil.rmtree(self.directory)
+
+    def _write_json(self, name: str, data: Any) -> None:
+        try:
+            write_json(self.directory / name, data)
+        except OSError as error:
+            raise self._write_failed(error) from error
 
     def _save(self, name: str, data: dict[str, Any]) -> Path:
         path = self.directory / name

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from genelab.core.errors import RunStopped, UserError
+from genelab.core.errors import UserError
 from genelab.experiment import provenance
 from genelab.experiment.setup import resolve
 from genelab.experiment.summary import summarise
@@ -71,7 +71,8 @@ def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Cal
             process.terminate()
         for process in running.values():
             process.wait()
-        raise RunStopped(f"stopped; each seed can be continued with --resume {parent}/seed_<S>") from None
+        say(f"stopped; each seed can be continued with --resume {parent}/seed_<S>")
+        return 130
     summarise(task, parent, [seed for seed in seeds if seed not in failed], failed, say)
     return 1 if failed else 0
 

@@ -61,9 +61,9 @@ def resolve(
     setup.preset = _choose_preset(spec, preset, user)
     presets = [(p, v) for p, v in spec.preset(setup.preset).items() if not (play and p == "env.num_envs")]
     setup.preset_changes = [c for c in overrides.apply(setup.roots, presets) if c.old != c.new]
-    check_not_twice(user)
-    setup.changes = overrides.apply(setup.roots, user)
+    setup.changes = apply_user(setup.roots, user)
     overrides.check_read(setup.roots, setup.changes, unused)
+    overrides.validate(setup.roots)
     return setup
 
 
@@ -73,13 +73,18 @@ def apply_run_changes(setup: Setup, env_changes: dict[str, Any]) -> list[Change]
     return overrides.apply(setup.roots, [(path, value) for path, value in env_changes.items() if path in known])
 
 
-def check_not_twice(user: list[tuple[str, str]]) -> None:
-    """Raise if the user set one path to two different values, by a flag and an override for instance."""
-    seen: dict[str, str] = {}
-    for path, value in user:
-        name = path.replace("-", "_")
-        if seen.setdefault(name, value) != value:
-            raise UserError(f"{name} is given twice, as '{seen[name]}' and as '{value}'")
+def apply_user(roots: dict[str, Any], user: list[tuple[str, str]]) -> list[Change]:
+    """Apply what the user typed.
+
+    One path with two different values, by a flag and an override for instance, is an error.
+    """
+    changes: dict[str, Change] = {}
+    for change in overrides.apply(roots, user):
+        earlier = changes.setdefault(change.path, change)
+        if earlier.new != change.new:
+            new, other = overrides.show(earlier.new), overrides.show(change.new)
+            raise UserError(f"{change.path} is given twice, as '{new}' and as '{other}'")
+    return list(changes.values())
 
 
 def _choose_preset(spec: TaskSpec, preset: str, user: list[tuple[str, str]]) -> str:

@@ -16,7 +16,7 @@ from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.run import Run, new_directory
-from genelab.experiment.setup import Setup, apply_run_changes, resolve
+from genelab.experiment.setup import Setup, apply_run_changes, apply_user, resolve
 from genelab.experiment.viewer import open_viewer
 from genelab.rl.backends import backend_of
 from genelab.rl.backends.base import Hooks, TrainResult
@@ -64,7 +64,11 @@ def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Ru
     directory = request.log_dir or new_directory(backend.name, request.task)
     run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
     say(f"run: {directory}")
-    return run, _train_in(run, env, setup.agent_cfg, warm_start, say)
+    try:
+        return run, _train_in(run, env, setup.agent_cfg, warm_start, say)
+    except UserError:  # a warm start that does not fit, no display for a window, …
+        run.discard()
+        raise
 
 
 def resume(
@@ -75,7 +79,9 @@ def resume(
     if run.meta["task"] != task:
         raise UserError(f"'{directory}' is a run of task '{run.meta['task']}', not of '{task}'")
     env_cfg, agent_cfg = run.configs()
-    changes = overrides.apply({"env": env_cfg, "agent": agent_cfg}, user)
+    roots = {"env": env_cfg, "agent": agent_cfg}
+    changes = apply_user(roots, user)
+    overrides.validate(roots)
     for change in changes:
         if change.old != change.new and change.path != "agent.max_iterations":
             raise UserError(
@@ -85,7 +91,10 @@ def resume(
         say(str(change))
     torch.set_num_threads(run.meta["torch_threads"])
     state = run.load_state()
-    say(f"run: {directory}, resumed at iteration {state['checkpoint']['iter'] if state else 0}")
+    iteration = state["checkpoint"]["iter"] if state else 0
+    if agent_cfg.max_iterations < iteration:
+        raise UserError(f"the run is at iteration {iteration}, beyond agent.max_iterations {agent_cfg.max_iterations}")
+    say(f"run: {directory}, resumed at iteration {iteration} of {agent_cfg.max_iterations}")
     run.keep_agent_config(agent_cfg)
     run.update_meta(status="running")
     env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)

@@ -7,6 +7,7 @@ import imageio_ffmpeg
 import numpy as np
 
 from genelab.core.errors import UserError
+from genelab.core.files import make_parent
 
 WIDTH, HEIGHT = 640, 480
 FPS = 50
@@ -21,6 +22,7 @@ class VideoWriter:
     def __init__(self, path: Path, frame_s: float):
         if path.suffix.lower() not in (".mp4", ".mkv", ".mov"):
             raise UserError(f"'{path}' is not a video file name: use one that ends in .mp4")
+        make_parent(path)
         self.path = path
         self._every = max(1, round(1.0 / (FPS * frame_s)))
         self._fps = 1.0 / (frame_s * self._every)
@@ -40,7 +42,6 @@ class VideoWriter:
     def add(self, frame: np.ndarray) -> None:
         """Append an RGB frame."""
         if self._stream is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             size = (frame.shape[1], frame.shape[0])
             stream: Any = imageio_ffmpeg.write_frames(
                 str(self._partial),

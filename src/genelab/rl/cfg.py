@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from genelab.core.overrides import at_least
+
 
 @dataclass(kw_only=True)
 class RslRlDistributionCfg:
@@ -14,6 +16,9 @@ class RslRlDistributionCfg:
     """Let the network output the standard deviation too."""
     std_range: tuple[float, float] = (1e-6, 1e6)
     """Bounds on the standard deviation."""
+
+    def validate(self) -> None:
+        at_least(1e-6, init_std=self.init_std)
 
 
 @dataclass(kw_only=True)
@@ -32,6 +37,10 @@ class RslRlModelCfg:
     rnn_num_layers: int = 1
     distribution: RslRlDistributionCfg | None = None
     """What the outputs parametrise; None for a critic."""
+
+    def validate(self) -> None:
+        at_least(1, rnn_hidden_dim=self.rnn_hidden_dim, rnn_num_layers=self.rnn_num_layers)
+        at_least(1, **{f"hidden_dims[{i}]": size for i, size in enumerate(self.hidden_dims)})
 
     def unused_fields(self) -> dict[str, str]:
         if self.rnn_type is not None:
@@ -59,6 +68,10 @@ class RslRlPpoCfg:
     max_grad_norm: float = 1.0
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     normalize_advantage_per_mini_batch: bool = False
+
+    def validate(self) -> None:
+        at_least(1, num_learning_epochs=self.num_learning_epochs, num_mini_batches=self.num_mini_batches)
+        at_least(0, learning_rate=self.learning_rate)
 
     def unused_fields(self) -> dict[str, str]:
         return {} if self.schedule == "adaptive" else {"desired_kl": "the schedule of the learning rate is fixed"}
@@ -88,3 +101,7 @@ class RslRlOnPolicyRunnerCfg:
 
     Recorded in the run, because it changes the last bits of the weights.
     """
+
+    def validate(self) -> None:
+        at_least(1, num_steps_per_env=self.num_steps_per_env, save_interval=self.save_interval)
+        at_least(0, max_iterations=self.max_iterations, torch_threads=self.torch_threads)

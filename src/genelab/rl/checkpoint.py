@@ -4,7 +4,6 @@ A checkpoint holds tensors and plain data only and is read with ``weights_only=T
 """
 
 import hashlib
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,17 @@ import torch
 from genelab.core.errors import UserError
 
 INFO_KEY = "infos"
+REQUIRED = ("task", "backend", "agent", "env_changes")
+"""What a checkpoint must say about its origin."""
 
 
 def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
     """A checkpoint of `task` (of any if None), or a `UserError` that says what the file is instead."""
     data = read_tensors(path)
     infos = data.get(INFO_KEY) if isinstance(data, dict) else None
-    if not isinstance(infos, dict) or "task" not in infos:
-        raise UserError(f"'{path}' is not a genelab checkpoint: it does not say which task it is of")
+    missing = [key for key in REQUIRED if not isinstance(infos, dict) or key not in infos]
+    if not isinstance(infos, dict) or missing:
+        raise UserError(f"'{path}' is not a genelab checkpoint: it does not say its {missing[0]}")
     if task is not None and infos["task"] != task:
         raise UserError(f"'{path}' is a checkpoint of task '{infos['task']}', not of '{task}'")
     return data
@@ -32,7 +34,7 @@ def read_tensors(path: Path) -> Any:
         raise UserError(f"no checkpoint at '{path}'")
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError) as error:
+    except Exception as error:  # a damaged file fails in whatever way its bytes suggest
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"'{path}' is not a readable checkpoint: {reason}") from error
 

@@ -5,7 +5,3 @@ import sys
 
 if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
     os.environ.setdefault("MUJOCO_GL", "egl")  # must be set before mujoco is imported for the first time
-
-from genelab.scene.scene import ContactSensorCfg, EntityCfg, GroundCfg, Scene, SceneCfg
-
-__all__ = ["ContactSensorCfg", "EntityCfg", "GroundCfg", "Scene", "SceneCfg"]

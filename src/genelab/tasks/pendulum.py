@@ -16,8 +16,8 @@ from genelab.envs import (
 )
 from genelab.mdp import JointPositionActionCfg, UniformCommandCfg
 from genelab.rl.cfg import RslRlDistributionCfg, RslRlModelCfg, RslRlOnPolicyRunnerCfg
-from genelab.scene import GroundCfg, SceneCfg
 from genelab.scene.robots.cartpole import double_pole, single_pole
+from genelab.scene.scene import GroundCfg, SceneCfg
 
 
 def single(play: bool = False) -> ManagerBasedRlEnvCfg:

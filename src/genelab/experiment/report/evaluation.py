@@ -85,26 +85,30 @@ def _mean_row(name: Html, runs: list[RunData]) -> list[object]:
 
 
 def _terms(entries: Sequence[Entry]) -> Html | None:
-    """Everything else that was measured, one column per entry."""
-    columns = [_term_values(entry) for entry in entries]
+    """Everything else that was measured: one column per entry, or the seeds of the only one."""
+    groups: list[tuple[object, list[RunData]]]
+    if len(entries) > 1:
+        groups = [(named(index, entry.label, True), entry.runs) for index, entry in enumerate(entries)]
+    else:
+        runs = [run for run in entries[0].runs if run.evaluation is not None]
+        groups = [("Mean per episode", runs), *((run.name, [run]) for run in runs if len(runs) > 1)]
+    columns = [_term_values(runs) for _, runs in groups]
     keys = unique(key for column in columns for key in column)
     if not keys:
         return None
-    several = len(entries) > 1
-    head = ["", "Name"]
-    head += [named(i, e.label, True) if several else "Mean per episode" for i, e in enumerate(entries)]
     rows = []
     for position, (group, name) in enumerate(keys):
         show = percent if group == GROUPS["terminations"] else None
         shown = [_over(column.get((group, name), []), show) for column in columns]
         rows.append([group if position == 0 or keys[position - 1][0] != group else "", name, *shown])
-    return table(head, rows, text_columns=2, class_="narrow terms")
+    head = ["", "Name", *(title for title, _ in groups)]
+    return table(head, rows, text_columns=2, class_="terms" if len(groups) > 3 else "narrow terms")
 
 
-def _term_values(entry: Entry) -> dict[tuple[str, str], list[float]]:
+def _term_values(runs: Sequence[RunData]) -> dict[tuple[str, str], list[float]]:
     """Group and name to the value of every evaluated run."""
     found: dict[tuple[str, str], list[float]] = {}
-    for run in entry.runs:
+    for run in runs:
         metrics = (run.evaluation or {}).get("metrics")
         for path, value in (flatten(metrics) if isinstance(metrics, dict) else {}).items():
             group, _, name = path.partition(".")

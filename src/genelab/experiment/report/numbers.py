@@ -85,7 +85,7 @@ def tick_labels(values: Sequence[float]) -> list[str]:
         return ["0" for _ in values]
     step = min((abs(b - a) for a, b in pairwise(values)), default=largest)
     if largest < 1e-3 or step < 1e-5:
-        return ["0" if value == 0 else _minus(_short_exponent(f"{value:.3g}")) for value in values]
+        return ["0" if value == 0 else _minus(_scientific(value)) for value in values]
     factor, prefix = next(((f, p) for f, p in _PREFIXES if largest >= f and largest >= 1e4), (1.0, ""))
     if _decimals(step / factor) > 2:
         factor, prefix = 1.0, ""
@@ -107,6 +107,11 @@ def time_unit(seconds: float) -> tuple[float, str]:
     if seconds < 180:
         return 1.0, "s"
     return (60.0, "min") if seconds < 3 * 3600 else (3600.0, "h")
+
+
+def _scientific(value: float) -> str:
+    exponent = math.floor(math.log10(abs(value)) + 1e-9)
+    return f"{value / 10.0**exponent:.3g}e{exponent}"
 
 
 def _short_exponent(text: str) -> str:

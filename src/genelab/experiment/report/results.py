@@ -92,7 +92,7 @@ def _tile(entry: Entry, result: Result) -> Html:
     assert found is not None
     small = ""
     if found.n > 1:
-        small = f"95 % interval over {found.n} seeds" if result.spread and result.show is number else "mean per seed"
+        small = f"95 % over {found.n} seeds" if result.spread and result.show is number else "mean per seed"
     elif result is EVAL_RETURN:
         small = _own_interval(entry)
     return tag(
@@ -142,23 +142,39 @@ def run_metrics(entries: Sequence[Entry]) -> Section | None:
     """The run metrics that were stored with the seeds, whatever their names."""
     if not any(entry.run_metrics for entry in entries):
         return None
-    stored = [_metric_cells(entry.run_metrics) | _baseline(entry) for entry in entries]
-    several = len(entries) > 1
-    head = ["Metric", *(named(i, entry.label, True) if several else "Value" for i, entry in enumerate(entries))]
-    names = unique(name for cells in stored for name in cells)
-    rows = [[name, *(cells.get(name, DASH) for cells in stored)] for name in names]
+    if len(entries) > 1:
+        columns = [(named(index, entry.label, True), entry.run_metrics) for index, entry in enumerate(entries)]
+    else:
+        columns = [("Mean" if len(entries[0].runs) > 1 else "Value", entries[0].run_metrics), *_by_seed(entries[0])]
+    cells = [_metric_cells(metrics) for _, metrics in columns]
+    rows = [[name, *(column.get(name, DASH) for column in cells)] for name in unique(n for c in cells for n in c)]
+    baselines = [_baseline(entry) for entry in entries]
+    if any(baselines):
+        rows.append(
+            ["baseline (random policy)", *(text or DASH for text in baselines), *[""] * (len(columns) - len(entries))]
+        )
     text = "Over the whole training. Strengths are returns above that of a random policy."
-    return Section("run-metrics", "Run metrics", tag("p", text), table(head, rows, class_="narrow"))
+    shown = table(["Metric", *(title for title, _ in columns)], rows, class_="" if len(columns) > 3 else "narrow")
+    return Section("run-metrics", "Run metrics", tag("p", text), shown)
 
 
-def _baseline(entry: Entry) -> dict[str, str]:
+def _by_seed(entry: Entry) -> list[tuple[str, dict[str, Any]]]:
+    """The run metrics of each seed, where summary.json has them."""
+    records = entry.summary.get("runs")
+    found = []
+    for run in entry.runs:
+        record = records.get(str(run.meta.get("seed"))) if isinstance(records, dict) else None
+        if isinstance(record, dict) and isinstance(record.get("metrics"), dict):
+            found.append((run.name, {"return_mean": record.get("return_mean"), **record["metrics"]}))
+    return found
+
+
+def _baseline(entry: Entry) -> str | None:
     """The return of a random policy, which strengths are measured from."""
     record = entry.summary.get("baseline")
-    mean = finite(record.get("return_mean")) if isinstance(record, dict) else finite(record)
-    if mean is None:
-        return {}
-    spread = finite(record.get("return_ci95")) if isinstance(record, dict) else None
-    return {"baseline (random policy)": number(mean) if spread is None else plus_minus(mean, spread)}
+    record = record if isinstance(record, dict) else {}
+    mean, spread = finite(record.get("return_mean")), finite(record.get("return_ci95"))
+    return None if mean is None else number(mean) if spread is None else plus_minus(mean, spread)
 
 
 def _metric_cells(metrics: dict[str, Any]) -> dict[str, str]:

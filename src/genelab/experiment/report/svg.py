@@ -110,8 +110,10 @@ def _y_scale(curves: Sequence[Curve], bottom: float, top: float, may_be_log: boo
         low, high = math.log10(low), math.log10(high)
         margin = 0.05 * (high - low)
         return Scale(low - margin, high + margin, bottom, top, log=True)
+    if low == high == 0.0:
+        high = 1.0  # a count or a share that stayed at nought
     flat = high - low <= 1e-9 * max(abs(low), abs(high))
-    margin = 0.5 * (abs(high) or 1.0) if flat else 0.05 * (high - low)
+    margin = 0.5 * abs(high) if flat else 0.05 * (high - low)
     return Scale(low - margin, high + margin, bottom, top)
 
 
