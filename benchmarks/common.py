@@ -37,7 +37,7 @@ def compare(ours_s: list[float], theirs_s: list[float], steps: int) -> dict[str,
     }
 
 
-def save(name: str, result: dict[str, Any]) -> None:
+def save(name: str, result: dict[str, Any], quiet: bool = False) -> None:
     """Print a result and keep it as ``results/<name>.json`` with the command and the machine."""
     record = {
         "command": f"python benchmarks/{name}.py {' '.join(sys.argv[1:])}".strip(),
@@ -49,4 +49,5 @@ def save(name: str, result: dict[str, Any]) -> None:
     }
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
-    print(json.dumps(result, indent=2))
+    if not quiet:
+        print(json.dumps(result, indent=2))

@@ -174,7 +174,7 @@ def test_evaluations_during_training_are_plotted_with_their_best(runs: Path) -> 
     lines = [{"iteration": i, "steps": 128 * i, "return_mean": 10.0 * i, "return_ci95": 0.5} for i in (1, 3, 2)]
     (runs / "single/evaluations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     found = read(write_report([runs / "single"]))
-    assert "Return in evaluations during training" in found.plots()
+    assert "Return in evaluations" in found.plots()
     assert "seed 42 3 3 384 30.00 ± 0.50 20.00 ± 0.50" in found.text
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from genelab import __version__
+from genelab.cli import benchmark as benchmark_command
 from genelab.cli import eval as eval_command
 from genelab.cli import export as export_command
 from genelab.cli import info as info_command
@@ -32,6 +33,7 @@ app.command("info")(info_command.info)
 app.command("play")(play_command.play)
 app.command("train")(train_command.train)
 app.command("eval")(eval_command.evaluate)
+app.command("benchmark")(benchmark_command.benchmark)
 app.command("report")(report_command.report)
 app.command("export")(export_command.export)
 

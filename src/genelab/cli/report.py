@@ -8,7 +8,7 @@ import typer
 
 def report(
     directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Runs, or parents of seeds.", show_default=False)
+        list[Path], typer.Argument(metavar="DIR", help="Runs, or parents of seeds.", show_default=False)
     ],
     out: Annotated[
         Path | None, typer.Option(help="The HTML file (report.html in the first DIR).", show_default=False)

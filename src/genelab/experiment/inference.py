@@ -7,6 +7,7 @@ from typing import Any
 from genelab.core.config import from_dict
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
+from genelab.experiment.bundle import bundled_checkpoint
 from genelab.experiment.run import RUN_FILE, Run
 from genelab.experiment.setup import Setup, apply_run_changes, resolve
 from genelab.rl.backends import BACKENDS, make_backend
@@ -52,8 +53,18 @@ def setup_policy(
     return setup, InferenceSetup(env, policy), infos
 
 
-def newest_checkpoint(task: str, root: Path = Path("logs")) -> Path:
-    """The last checkpoint of the newest local run of a task."""
+def choose_checkpoint(task: str, root: Path = Path("logs")) -> tuple[Path, str]:
+    """The newest local checkpoint of a task, else the bundled one, and which of these it is."""
+    local, bundled = newest_checkpoint(task, root), bundled_checkpoint(task)
+    if local is not None:
+        return local, "the newest local one"
+    if bundled is not None:
+        return bundled, "the bundled one"
+    raise UserError(f"there is no trained policy of '{task}' under '{root}': train one, or name it with --checkpoint")
+
+
+def newest_checkpoint(task: str, root: Path) -> Path | None:
+    """The last checkpoint of the newest local run of a task, if there is any."""
     runs = []
     for run_file in root.rglob(RUN_FILE):
         try:
@@ -61,10 +72,6 @@ def newest_checkpoint(task: str, root: Path = Path("logs")) -> Path:
         except UserError:  # not ours, or broken: no reason to overlook the others
             continue
         checkpoints = sorted(run.directory.glob("model_*.pt"), key=lambda path: path.stat().st_mtime)
-        if run.meta.get("task") == task and checkpoints:
+        if run.meta["task"] == task and checkpoints:
             runs.append(checkpoints[-1])
-    if not runs:
-        raise UserError(
-            f"there is no trained policy of '{task}' under '{root}': train one, or name it with --checkpoint"
-        )
-    return max(runs, key=lambda path: path.stat().st_mtime)
+    return max(runs, key=lambda path: path.stat().st_mtime, default=None)

@@ -9,7 +9,7 @@ import torch
 
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv
-from genelab.experiment.inference import newest_checkpoint, setup_policy
+from genelab.experiment.inference import choose_checkpoint, setup_policy
 from genelab.experiment.setup import Setup, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
 from genelab.experiment.viewer import open_viewer
@@ -57,8 +57,8 @@ def run_playback(request: PlayRequest, say: Callable[[str], None] = print) -> in
 def _trained(request: PlayRequest, say: Callable[[str], None]) -> tuple[Setup, ManagerBasedRlEnv, Callable[[], Any]]:
     path = request.checkpoint
     if path is None:
-        path = newest_checkpoint(request.task)
-        say(f"checkpoint: {path} (the newest local one)")
+        path, which = choose_checkpoint(request.task)
+        say(f"checkpoint: {path} ({which})")
     asked = [value for p, value in request.overrides if p.replace("-", "_") == "env.num_envs"]
     num_envs = request.num_envs if request.num_envs is not None else None if asked else 1
     setup, inference, _ = setup_policy(

@@ -8,8 +8,8 @@ from genelab.experiment.report.markup import Html, Section, colour, named, tag
 from genelab.experiment.report.numbers import number, percent
 from genelab.experiment.report.svg import Layout, plot
 
-HERO = Layout(width=660, height=400, left=52, bottom=24, x_ticks=6, y_ticks=6, x_label=True)
-WIDE = Layout(width=660, height=230, left=52, bottom=24, x_ticks=6, y_ticks=4, x_label=True, markers=True)
+HERO = Layout(width=660, height=400, left=52, bottom=28, x_ticks=6, y_ticks=6, x_label=True)
+WIDE = Layout(width=660, height=230, left=52, bottom=28, x_ticks=6, y_ticks=4, x_label=True, markers=True)
 SIDE = Layout(width=330, height=178, left=50, bottom=22, x_ticks=4, y_ticks=3)
 SMALL = Layout(width=270, height=140, left=46, bottom=22, x_ticks=3, y_ticks=3)
 

@@ -137,14 +137,21 @@ def _load_entry(directory: Path, label: str) -> Entry:
     else:
         homes = sorted((path.parent for path in directory.glob(f"seed_*/{RUN_FILE}")), key=_seed_order)
     if not homes:
-        below = next(iter(sorted(directory.rglob(RUN_FILE))), None)
-        tail = f" (did you mean '{below.parent}'?)" if below is not None else ""
+        tail = f" (did you mean '{below}'?)" if (below := _run_below(directory)) is not None else ""
         raise UserError(f"no run at '{directory}': neither {RUN_FILE} nor seed_<S>/{RUN_FILE} is in it{tail}")
     notes: list[str] = []
     summary = _read_json(directory / SUMMARY_FILE, notes)
-    if summary.get("failed"):
+    if isinstance(summary.get("failed"), list) and summary["failed"]:
         notes.append(f"{directory}: seeds that failed: {', '.join(map(str, summary['failed']))}")
     return Entry(label, directory, [_load_run(home, notes) for home in homes], summary, notes)
+
+
+def _run_below(directory: Path) -> Path | None:
+    """A run up to three levels down, to suggest: the parent if it is one of several seeds."""
+    for pattern in ("*", "*/*", "*/*/*"):
+        for path in directory.glob(f"{pattern}/{RUN_FILE}"):
+            return path.parent.parent if path.parent.name.startswith("seed_") else path.parent
+    return None
 
 
 def _load_run(directory: Path, notes: list[str]) -> RunData:

@@ -124,12 +124,12 @@ def _over(values: list[float], show: Any) -> str:
     stats = summarize(values)
     if show is not None:
         return show(stats.mean)
-    return number(stats.mean) if stats.n == 1 else plus_minus(stats.mean, stats.ci95)
+    return number(stats.mean, 5 if abs(stats.mean) >= 1 else 4) if stats.n == 1 else plus_minus(stats.mean, stats.ci95)
 
 
 def _in_training(entries: Sequence[Entry]) -> Html | None:
     """Return of the evaluations made during training, with the best one of each run."""
-    drawn = figure(entries, "Return in evaluations during training", of_evaluations(), WIDE)
+    drawn = figure(entries, "Return in evaluations", of_evaluations(), WIDE)
     if drawn is None:
         return None
     several = len(entries) > 1

@@ -1,6 +1,7 @@
 """Where the results come from: commands, versions, machines and configs."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,9 +36,19 @@ def _lines(values: Sequence[object], name: str = "div") -> Html:
 def _commands(entry: Entry) -> Html:
     first, *more = _different(entry, lambda run: run.meta.get("command"))
     if not more:
-        return tag("code", first)
-    rest = tag("details", tag("summary", f"{len(more)} more"), _lines([tag("code", line) for line in more]))
-    return html(tag("code", first), rest)
+        return _code(first)
+    rest = tag("details", tag("summary", f"{len(more)} more"), _lines([_code(line) for line in more]))
+    return html(_code(first), rest)
+
+
+def _code(command: str) -> Html:
+    """A command that breaks between options, not within them."""
+    first, *options = re.split(r" (?=--)", str(command))
+    return tag("code", first, *(html(" ", tag("span", option)) for option in options))
+
+
+def _times(entry: Entry, read: Callable[[RunData], Any]) -> Html:
+    return _lines([str(time).replace("T", " ").replace("+00:00", " UTC") for time in _different(entry, read)])
 
 
 def _machine(run: RunData) -> str:
@@ -88,12 +99,12 @@ _ROWS: dict[str, Callable[[Entry], Html]] = {
     "Seeds": lambda entry: html(seed_list(entry)),
     "Iterations": lambda entry: _lines(_different(entry, progress)),
     "Command": _commands,
-    "Overrides": lambda entry: _lines([tag("code", line) for line in _different(entry, _overrides)]),
+    "Overrides": lambda entry: _lines([_code(line) for line in _different(entry, _overrides)]),
     "Preset": _plain("preset"),
     "Backend": _plain("backend"),
     "Engine": _plain("engine"),
-    "Started": lambda entry: html(", ".join(_different(entry, lambda run: plain(run.meta.get("started_at"))))),
-    "Last record": lambda entry: html(", ".join(_different(entry, lambda run: run.recorded_at))),
+    "Started": lambda entry: _times(entry, lambda run: run.meta.get("started_at")),
+    "Last record": lambda entry: _times(entry, lambda run: run.recorded_at),
     "Training time": lambda entry: html(", ".join(duration(run.train_s) for run in entry.runs)),
     "Git commit": lambda entry: _lines([tag("code", c) for c in _different(entry, lambda r: r.meta.get("git_commit"))]),
     "Machine": lambda entry: _lines(_different(entry, _machine)),
@@ -120,21 +131,27 @@ def configs(entries: Sequence[Entry]) -> Section | None:
         rows = [[tag("code", path), tag("code", json.dumps(value))] for path, value in config.items()]
         summary = tag("summary", title, tag("span", f" {len(config)} values", class_="muted"))
         seed = f" These are the values of {entry.runs[0].name}." if len(entry.runs) > 1 else ""
-        hint = note(f"Each path can be overridden on the command line: --path value.{seed}")
+        hint = note(f"Paths as they are overridden on the command line, --path value.{seed}")
         parts.append(tag("details", summary, hint, table(["Path", "Value"], rows, text_columns=2, class_="config")))
     return Section("config", "Configuration", *parts)
 
 
+def differing_paths(groups: Sequence[Sequence[RunData]]) -> dict[str, list[str]]:
+    """Config path to its value in each group of runs, where the groups differ."""
+    found = {}
+    for path in _paths([run for runs in groups for run in runs]):
+        values = [" | ".join(_values(runs, path)) for runs in groups]
+        if len(set(values)) > 1:
+            found[path] = values
+    return found
+
+
 def _differences(columns: Sequence[tuple[str, list[RunData]]], what: str) -> Html:
-    several = what == "entries"
-    rows = []
-    for path in _paths([run for _, runs in columns for run in runs]):
-        cells = [" | ".join(_values(runs, path)) for _, runs in columns]
-        if len(set(cells)) > 1:
-            rows.append([tag("code", path), *(tag("code", cell) for cell in cells)])
-    if not rows:
+    found = differing_paths([runs for _, runs in columns])
+    if not found:
         return tag("p", f"The configs of the {what} do not differ.")
-    head = ["Path", *(named(index, label, several) for index, (label, _) in enumerate(columns))]
+    rows = [[tag("code", path), *(tag("code", value) for value in values)] for path, values in found.items()]
+    head = ["Path", *(named(index, label, what == "entries") for index, (label, _) in enumerate(columns))]
     noun = "difference" if len(rows) == 1 else "differences"
     return table(head, rows, text_columns=99, caption=f"{len(rows)} {noun} between {what}", class_="config diff")
 

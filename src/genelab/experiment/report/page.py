@@ -12,7 +12,7 @@ from genelab.experiment.report.charts import learning_curves, small_multiples
 from genelab.experiment.report.data import VIDEO_FILE, Entry, unique
 from genelab.experiment.report.evaluation import evaluation
 from genelab.experiment.report.markup import Html, Section, named, note, tag
-from genelab.experiment.report.origins import configs, progress, provenance
+from genelab.experiment.report.origins import configs, differing_paths, progress, provenance
 from genelab.experiment.report.results import badge, key_figures, run_metrics, seed_list, seeds, status_of
 
 VIDEO_LIMIT = 20_000_000
@@ -53,7 +53,7 @@ def render(entries: Sequence[Entry]) -> str:
             "body",
             _header(entries, title, sections),
             tag("main", *sections),
-            tag("footer", f"genelab {__version__} · written {now()}"),
+            tag("footer", f"genelab {__version__} · written {now().replace('T', ' ').replace('+00:00', ' UTC')}"),
             tag("script", _asset("script.js")),
         ),
         lang="en",
@@ -79,12 +79,18 @@ def _header(entries: Sequence[Entry], title: str, sections: Sequence[Section]) -
         lead = tag("p", *states, tag("b", entry.label), *(tag("span", word) for word in words), class_="lead")
     else:
         lead = tag("p", tag("span", f"Comparison of {len(entries)} entries"), class_="lead")
-    warning = None
-    if len(unique(entry.task for entry in entries)) > 1:
-        warning = note("The entries train different tasks: their returns do not compare.")
+    warning = _warning(entries)
     links = [tag("a", part.title_text, href=f"#{part.anchor}") for part in sections]
     contents = tag("nav", *links, aria_label="Contents")
     return tag("header", tag("h1", title), lead, key_figures(entries), warning, contents)
+
+
+def _warning(entries: Sequence[Entry]) -> Html | None:
+    if len(unique(entry.task for entry in entries)) > 1:
+        return note("The entries train different tasks: their returns do not compare.")
+    if any(path.startswith("env.rewards.") for path in differing_paths([entry.runs for entry in entries])):
+        return note("The entries differ in their rewards: their returns do not compare.")
+    return None
 
 
 def videos(entries: Sequence[Entry]) -> Section | None:
@@ -99,7 +105,8 @@ def how_to_record(entries: Sequence[Entry]) -> Section | None:
     if any(_video_file(entry) for entry in entries):
         return None
     run = entries[0].runs[0].directory
-    words = ["genelab", "play", entries[0].task, "--checkpoint", run / "model_final.pt", "--max-steps", 500]
+    checkpoint = next((run / name for name in ("model_final.pt", "model.zip") if (run / name).exists()), "CHECKPOINT")
+    words = ["genelab", "play", entries[0].task, "--checkpoint", checkpoint, "--max-steps", 500]
     command = shlex.join(str(word) for word in [*words, "--video", run / VIDEO_FILE])
     text = "There is none. Record one and write the report again:"
     return Section("video", "Video", tag("p", text), tag("code", command))

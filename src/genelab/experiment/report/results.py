@@ -150,9 +150,8 @@ def run_metrics(entries: Sequence[Entry]) -> Section | None:
     rows = [[name, *(column.get(name, DASH) for column in cells)] for name in unique(n for c in cells for n in c)]
     baselines = [_baseline(entry) for entry in entries]
     if any(baselines):
-        rows.append(
-            ["baseline (random policy)", *(text or DASH for text in baselines), *[""] * (len(columns) - len(entries))]
-        )
+        empty = [""] * (len(columns) - len(entries))
+        rows.append(["baseline (random policy)", *(text or DASH for text in baselines), *empty])
     text = "Over the whole training. Strengths are returns above that of a random policy."
     shown = table(["Metric", *(title for title, _ in columns)], rows, class_="" if len(columns) > 3 else "narrow")
     return Section("run-metrics", "Run metrics", tag("p", text), shown)

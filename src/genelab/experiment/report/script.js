@@ -41,7 +41,7 @@
     const hide = () => { tip.hidden = true; cross.style.visibility = "hidden"; };
     svg.addEventListener("pointerleave", hide);
     svg.addEventListener("pointermove", (event) => {
-      lines ??= [...svg.querySelectorAll("path[data-name]")].reverse().map((path) => ({ path, points: parse(path) }));
+      lines ??= [...svg.querySelectorAll("path.line[data-name]"), ...svg.querySelectorAll("path.seed[data-name]")].map((path) => ({ path, points: parse(path) }));
       if (!lines.length) return;
       const box = svg.getBoundingClientRect();
       const pointer = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;

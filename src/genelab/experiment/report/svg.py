@@ -72,7 +72,7 @@ def plot(
     buckets = max(60, layout.width // 2)
     for curve in curves:
         if curve.low is not None and curve.high is not None and len(curve.low[0]) > 1:
-            parts.append(_band(curve, x, y, buckets))
+            parts.append(_band(curve.index, curve.low, curve.high, x, y, buckets))
     for curve in curves:
         for seed, line in curve.seeds if draw_seeds else ():
             label = seed if name_seeds else None
@@ -173,12 +173,10 @@ def _dot(point: str, class_: str) -> Html:
     return tag("circle", class_=class_, cx=across, cy=up, r=3)
 
 
-def _band(curve: Curve, x: Scale, y: Scale, buckets: int) -> Html:
-    assert curve.low is not None
-    assert curve.high is not None
-    upper = _points(thin(curve.high, buckets), x, y)
-    lower = _points(thin(curve.low, buckets), x, y)
-    return tag("path", class_=f"band {colour(curve.index)}", d="M" + "L".join([*upper, *reversed(lower)]) + "Z")
+def _band(index: int, low: Line, high: Line, x: Scale, y: Scale, buckets: int) -> Html:
+    upper = _points(thin(high, buckets), x, y)
+    lower = _points(thin(low, buckets), x, y)
+    return tag("path", class_=f"band {colour(index)}", d="M" + "L".join([*upper, *reversed(lower)]) + "Z")
 
 
 def _points(line: Line, x: Scale, y: Scale) -> list[str]:

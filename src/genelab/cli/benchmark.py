@@ -1,0 +1,41 @@
+"""genelab benchmark"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def benchmark(
+    suite: Annotated[str, typer.Option(help="JSON list of what to evaluate, or 'bundled'.")] = "bundled",
+    out: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Earlier report to compare with, or 'bundled'. A regression exits with 1.")
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="Allowed drop, as a fraction of the reference's magnitude.")] = 0.1,
+    episodes: Annotated[int | None, typer.Option(help="Episodes per entry, instead of the suite's.")] = None,
+) -> int:
+    """Evaluate a suite of checkpoints and compare it with a reference.
+
+    Example: genelab benchmark --suite suite.json --reference baseline.json --tolerance 0.1
+    """
+    from genelab.experiment.benchmark import BenchmarkRequest, run_benchmark
+    from genelab.experiment.bundle import directory
+
+    report = run_benchmark(
+        BenchmarkRequest(
+            suite=directory() / "suite.json" if suite == "bundled" else Path(suite),
+            out=out,
+            reference=directory() / "reference.json"
+            if reference == "bundled"
+            else Path(reference)
+            if reference
+            else None,
+            tolerance=tolerance,
+            episodes=episodes,
+        ),
+        say=typer.echo,
+    )
+    if out is not None:
+        typer.echo(f"report: {out}")
+    return 0 if report["passed"] else 1
