@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import mujoco
 import numpy as np
 import onnx
 import onnxruntime
@@ -299,6 +298,8 @@ def test_the_metadata_says_what_deployment_needs(exported: Callable[..., Export]
 def test_the_scene_is_the_one_of_training(
     exported: Callable[..., Export], inference: Callable[..., InferenceSetup]
 ) -> None:
+    import mujoco  # not before genelab, which prepares it for machines without a display
+
     export = exported("mlp", "onnx")
     saved = mujoco.MjModel.from_xml_path(str(export.path.parent / export.metadata["scene"]["file"]))
     model = inference("mlp").env.scene.model
@@ -343,6 +344,7 @@ def test_the_opset_is_the_one_asked_for(opset: int, checkpoint: Callable[[str], 
         (["--opset", "17"], ["--opset goes with --format onnx"]),
         (["--out", "policy.onnx"], ["policy.onnx", "--format onnx"]),
         (["--format", "onnx", "--out", "policy.ts"], ["policy.ts", "--format torchscript"]),
+        (["--out", "{checkpoint}"], ["is the checkpoint itself"]),
         (["--out", "folder"], ["folder"]),
         (["--out", "file/policy.ts"], ["file/policy.ts"]),
         (["--env.observations.policy.history", "2"], ["does not fit"]),
@@ -362,7 +364,7 @@ def test_a_mistake_is_one_line(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    error = mistake("export", TASK, checkpoint("mlp"), *flags)
+    error = mistake("export", TASK, checkpoint("mlp"), *(flag.format(checkpoint=checkpoint("mlp")) for flag in flags))
     assert all(words in error for words in said), error
     assert {path.name for path in tmp_path.rglob("*")} == {"folder", "file"}
 
@@ -384,6 +386,15 @@ def test_an_export_that_differs_from_its_policy_is_not_written(
     error = mistake("export", TASK, checkpoint("mlp"), "--out", tmp_path / "policy.ts", code=1)
     assert "differs" in error
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_golden_pairs_of_a_recurrent_policy_are_of_one_episode(
+    checkpoint: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "policy.onnx"
+    command = ["export", TASK, str(checkpoint("lstm")), "--format=onnx", "--out", str(path)]
+    assert run([*command, "--env.episode_length_s", "0.05"]) == 0
+    assert len(json.loads(Path(f"{path}.metadata.json").read_text())["golden"]) == 5
 
 
 def test_the_check_notices_a_state_that_is_not_reset_and_wrong_numbers(

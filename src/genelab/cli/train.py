@@ -84,7 +84,7 @@ def train(
     )
     if seeds is not None:
         if any(path.replace("-", "_") == "agent.seed" for path, _ in user):
-            raise UserError("--seeds and --seed (agent.seed) exclude each other")
+            raise UserError("--seeds and --seed exclude each other (agent.seed is the same)")
         return _train_seeds(request, seeds, 1 if parallel is None else parallel)
     if parallel is not None:
         raise UserError("--parallel goes with --seeds")

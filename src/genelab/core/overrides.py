@@ -65,14 +65,14 @@ def apply(roots: dict[str, Any], overrides: Iterable[tuple[str, Any]]) -> list[C
 
 
 def validate(tree: Any) -> None:
-    """Call ``validate()`` of every config below `tree` that has it; an error gets the path it came from."""
+    """Call ``validate()`` of every config below `tree` that has it. Its errors begin with a field; they get its path."""
     for path, config in _configs(tree):
         check = getattr(config, "validate", None)
         if check is not None:
             try:
                 check()
             except UserError as error:
-                raise UserError(f"{path}: {error}" if path else str(error)) from error
+                raise UserError(_join(path, str(error))) from error
 
 
 def at_least(minimum: float, **values: float) -> None:

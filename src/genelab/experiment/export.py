@@ -106,6 +106,8 @@ def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> di
 
 
 def _check(request: ExportRequest) -> None:
+    if request.path.resolve() == request.checkpoint.resolve():
+        raise UserError(f"'{request.path}' is the checkpoint itself: choose another --out")
     for other, suffixes in SUFFIXES.items():
         if other != request.format and request.path.suffix in suffixes:
             raise UserError(f"'{request.path}' is a name for {other}: choose --format {other} or another --out")
@@ -134,5 +136,6 @@ def _golden(recording: Recording, recurrent: bool) -> list[dict[str, Any]]:
     """Inputs with the outputs they must give, in this order, from a zero state that is carried on."""
     steps = recording.obs.shape[0]
     # A recurrent policy needs consecutive steps of one episode; without a state, different situations say more.
-    chosen = range(GOLDEN_PAIRS) if recurrent else range(0, steps, steps // GOLDEN_PAIRS)
+    first_episode = int(recording.starts[:, 0].nonzero()[1])
+    chosen = range(min(GOLDEN_PAIRS, first_episode)) if recurrent else range(0, steps, steps // GOLDEN_PAIRS)
     return [{"obs": recording.obs[t, 0].tolist(), "actions": recording.actions[t, 0].tolist()} for t in chosen]
