@@ -65,7 +65,10 @@ def apply(roots: dict[str, Any], overrides: Iterable[tuple[str, Any]]) -> list[C
 
 
 def validate(tree: Any) -> None:
-    """Call ``validate()`` of every config below `tree` that has it. Its errors begin with a field; they get its path."""
+    """Call ``validate()`` of every config below `tree` that has it.
+
+    Its errors begin with a field; they get its path.
+    """
     for path, config in _configs(tree):
         check = getattr(config, "validate", None)
         if check is not None:

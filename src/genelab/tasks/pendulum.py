@@ -212,25 +212,21 @@ def memory_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-SINGLE_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {
-        "env.num_envs": 512,
-        "agent.actor.hidden_dims": (64, 64),
-        "agent.critic.hidden_dims": (64, 64),
-    },
-}
-DOUBLE_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {
-        "env.num_envs": 512,
-    },
-}
-MEMORY_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {
-        "env.num_envs": 512,
-        "agent.actor.hidden_dims": (64, 64),
-        "agent.critic.hidden_dims": (64, 64),
-    },
-}
+def _cpu(worlds: int, hidden_dims: tuple[int, ...], max_iterations: int) -> dict[str, Any]:
+    """Few worlds and small networks; a longer horizon and bolder updates centre the cart with fewer samples."""
+    return {
+        "env.num_envs": worlds,
+        "agent.max_iterations": max_iterations,
+        "agent.actor.hidden_dims": hidden_dims,
+        "agent.critic.hidden_dims": hidden_dims,
+        "agent.algorithm.gamma": 0.995,
+        "agent.algorithm.desired_kl": 0.02,
+    }
+
+
+SINGLE_PRESETS = {"cpu": _cpu(512, (64, 64), max_iterations=300)}
+DOUBLE_PRESETS = {"cpu": _cpu(1024, (128, 128), max_iterations=300)}
+MEMORY_PRESETS = {"cpu": _cpu(512, (64, 64), max_iterations=300)}
 
 
 def _observations(pole: str) -> dict[str, ObservationGroupCfg]:
