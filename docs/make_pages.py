@@ -1,12 +1,34 @@
-"""Write the generated pages: docs/tasks.md from the tasks' docstrings.  python docs/make_pages.py"""
+"""Write what is generated in the documentation: python docs/make_pages.py
+
+docs/tasks.md comes from the tasks' docstrings; tables and the example in README.md and docs/pendulum-study.md come from
+results/, benchmarks/results/ and examples/.
+"""
 
 import inspect
+import json
+import re
+import runpy
+import statistics
+import sys
 from pathlib import Path
+from typing import Any
 
 from genelab.core.overrides import show
 from genelab.core.registry import load, tasks
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results"
+sys.path.insert(0, str(ROOT / "benchmarks"))  # its scripts import each other
+
+
+def pages() -> dict[str, str]:
+    """Every generated page: its path and its text."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = _fill(readme, "results", results_table())
+    readme = _fill(readme, "example", f"```python\n{(ROOT / 'examples/pointer.py').read_text(encoding='utf-8')}```")
+    study = (ROOT / "docs/pendulum-study.md").read_text(encoding="utf-8")
+    study = _fill(study, "study", runpy.run_path(str(ROOT / "benchmarks/cpu_study.py"))["table"]().rstrip())
+    return {"docs/tasks.md": task_page(), "README.md": readme, "docs/pendulum-study.md": study}
 
 
 def task_page() -> str:
@@ -24,5 +46,40 @@ def task_page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def results_table() -> str:
+    """The runs kept in results/, one row per task and preset."""
+    lines = ["| task | preset | return_mean per seed | success | samples | training |", "| --- " * 6 + "|"]
+    for directory in sorted(path for path in RESULTS.glob("*/*") if path.is_dir()):
+        runs = [_run(path) for path in sorted(directory.glob("seed_*"))]
+        returns = " / ".join(f"{run['return']:.3f}" for run in runs)
+        seeds = ", ".join(str(run["seed"]) for run in runs)
+        success = statistics.mean(run["success"] for run in runs)
+        seconds = statistics.median(run["seconds"] for run in runs)
+        lines.append(
+            f"| {directory.parent.name} | {directory.name} | {returns} (seeds {seeds}) "
+            f"| {success:.0%} | {runs[0]['samples'] / 1e6:.1f} M | {seconds:.0f} s, threads: {runs[0]['threads']} |"
+        )
+    return "\n".join(lines)
+
+
+def _run(directory: Path) -> dict[str, Any]:
+    run, evaluation = (json.loads((directory / name).read_text()) for name in ("run.json", "eval.json"))
+    return {
+        "seed": run["seed"],
+        "return": evaluation["metrics"]["return_mean"],
+        "success": evaluation["metrics"]["success_rate"],
+        "samples": run["samples"],
+        "seconds": run["train_seconds"],
+        "threads": run["torch_threads"],
+    }
+
+
+def _fill(page: str, name: str, text: str) -> str:
+    """The page with what is between ``<!-- name -->`` and ``<!-- /name -->`` replaced."""
+    pattern = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
+    return pattern.sub(lambda match: match[1] + text + match[2], page)
+
+
 if __name__ == "__main__":
-    (HERE / "tasks.md").write_text(task_page(), encoding="utf-8")
+    for path, text in pages().items():
+        (ROOT / path).write_text(text, encoding="utf-8")

@@ -3,6 +3,7 @@
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tests share the cores, and weights depend on it
+os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco, which some tests import by themselves
 
 import subprocess
 import sys

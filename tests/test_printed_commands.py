@@ -32,6 +32,15 @@ EVAL = (
     "--num-envs 64 --episodes 100 --seed 0 --deterministic --out eval.json"
 )
 
+TRAIN_WITH_EVALUATIONS = (
+    "genelab train GeneLab-Inverted-Pendulum-v0 --max_iterations 1000 --num_envs 64 --seed 0 "
+    "--eval-every 100 --eval-episodes 16"
+)
+BENCHMARK = [
+    "genelab benchmark --suite suite.json --out report.json",
+    "genelab benchmark --suite suite.json --reference baseline.json --tolerance 0.1",
+]
+
 
 def words(command: str, **places: str) -> list[str]:
     """The arguments of a printed command, with its placeholders filled in."""
@@ -87,3 +96,28 @@ def test_evaluate_a_checkpoint(cli: Callable[..., Any], trained_run: Path, tmp_p
     assert {*printed_fields, "evaluated_at"} <= set(record)
     assert {"return_mean", "return_std", "length_mean", "success_rate"} <= set(record["metrics"])
     assert (record["num_episodes"], record["seed"], record["deterministic"]) == (100, 0, True)
+
+
+def test_train_with_evaluations(cli: Callable[..., Any]) -> None:
+    smaller = TRAIN_WITH_EVALUATIONS.replace("1000", "4").replace("--eval-every 100", "--eval-every 2")
+    outcome = cli(*words(smaller), "--env.episode_length_s", "0.5")
+    assert outcome.code == 0, outcome.err
+    assert "evaluation at iteration 4" in outcome.out
+
+
+def test_benchmark_a_suite_and_compare_it_with_a_baseline(cli: Callable[..., Any], trained_run: Path) -> None:
+    entry = {"task": PENDULUMS[0], "checkpoint": str(trained_run / "model_final.pt"), "episodes": 4, "num_envs": 4}
+    Path("suite.json").write_text(json.dumps([{**entry, "seed": 0}]))
+    assert cli(*words(BENCHMARK[0])).code == 0
+    Path("report.json").rename("baseline.json")
+    outcome = cli(*words(BENCHMARK[1]))
+    assert outcome.code == 0, outcome.err
+    assert "ok" in outcome.out
+
+
+@pytest.mark.parametrize(("form", "name"), [("torchscript", "policy.ts"), ("onnx", "policy.onnx")])
+def test_export(form: str, name: str, cli: Callable[..., Any], trained_run: Path) -> None:
+    outcome = cli("export", PENDULUMS[0], trained_run / "model_final.pt", "--format", form, "--out", name)
+    assert outcome.code == 0, outcome.err
+    assert Path(name).exists()
+    assert Path(f"{name}.metadata.json").exists()
