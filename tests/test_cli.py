@@ -86,7 +86,7 @@ MISTAKES = [
     ("play {TASK} --agent zero --checkpoint {model}", ["--checkpoint goes with --agent trained"]),
     ("play {OTHER} --checkpoint {model}", [TASK, OTHER]),
     ("play {TASK} --agent clever", ["clever"]),
-    ("play {TASK} --agent trained", ["no trained policy", "--checkpoint"]),
+    ("play GeneLab-Inverted-Pendulum-Memory-v0 --agent trained", ["no trained policy", "--checkpoint"]),
     ("play {TASK} --agent trained --agent.algorithm.gamma 0.9 --checkpoint {model}", ["would have no effect"]),
     ("play {TASK} --agent.algorithm.gamma 0.9", ["agent.algorithm.gamma would have no effect"]),
     ("play {TASK} --num-envs 0", ["num_envs"]),
@@ -369,7 +369,7 @@ def test_flags_work_in_both_spellings(flags: tuple[str, ...], cli: Callable[...,
     assert outcome.code == 0, outcome.err
     assert (tmp_path / "run/model_final.pt").is_file()
     assert "env.num_envs: 512 -> 8" in outcome.out
-    assert "agent.max_iterations: 150 -> 1" in outcome.out
+    assert "agent.max_iterations: 300 -> 1" in outcome.out
 
 
 def test_train_prints_the_run_the_preset_and_every_override(cli: Callable[..., Any]) -> None:

@@ -299,7 +299,7 @@ def test_setting_an_unread_value_to_what_it_already_is_is_fine(path: str) -> Non
 def test_desired_kl_is_unread_when_the_schedule_is_fixed() -> None:
     fixed = ("agent.algorithm.schedule", "fixed")
     with pytest.raises(UserError, match=r"agent\.algorithm\.desired_kl would have no effect"):
-        resolve(TASK, user=[("agent.algorithm.desired_kl", "0.02"), fixed])
+        resolve(TASK, user=[("agent.algorithm.desired_kl", "0.03"), fixed])
 
 
 def test_desired_kl_is_read_when_the_schedule_is_adaptive() -> None:

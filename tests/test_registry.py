@@ -1,8 +1,8 @@
 """Tasks by name: cheap to list, open to other packages, and helpful about typos."""
 
+import resource
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -73,11 +73,13 @@ def test_looking_around_is_quick(
     command: str, genelab: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     def seconds() -> float:
-        start = time.perf_counter()
+        """Processor time: wall clock on a shared machine says more about the others."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert genelab(command, cwd=tmp_path).returncode == 0
-        return time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert min(seconds() for _ in range(5)) < 1.0
+    assert min(seconds() for _ in range(5)) < 0.5
 
 
 def test_the_pendulums_are_registered() -> None:

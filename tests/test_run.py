@@ -315,7 +315,7 @@ def test_a_resumed_run_refuses_another_config(
 
 def test_a_resumed_run_accepts_what_it_already_is(trained_run: Path, cli: Callable[..., Any], tmp_path: Path) -> None:
     shutil.copytree(trained_run, tmp_path / "run")
-    same = ("--num-envs", 16, "--seed", 42, "--agent.algorithm.gamma", 0.99)
+    same = ("--num-envs", 16, "--seed", 42, "--agent.algorithm.gamma", 0.995)
     assert cli("train", TASK, "--resume", tmp_path / "run", *same).code == 0
 
 
@@ -469,12 +469,13 @@ def test_ctrl_c_on_several_seeds_stops_each_with_a_checkpoint(tmp_path: Path) ->
     try:
         wait_for_iteration(process, seeds, 3)
         os.killpg(process.pid, signal.SIGINT)  # a terminal sends Ctrl-C to the whole group
-        _, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=60)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode != 0
-    assert len(err.splitlines()) == 1, err
+    assert process.returncode == 130
+    assert "--resume runs/seed_<S>" in out
+    assert err == ""
     for directory in seeds:
         assert meta(directory)["status"] == "stopped"
         assert read_tensors(directory / "state/resume.pt")["checkpoint"]["iter"] == meta(directory)["iteration"]
