@@ -19,11 +19,13 @@ demo: setup
 	rm -rf $(DEMO)
 	$(BIN)/genelab train $(TASK) --seed 1 --log-dir $(DEMO)
 	$(BIN)/genelab eval $(TASK) $(DEMO)/model_final.pt --out $(DEMO)/eval.json
+	$(BIN)/genelab export $(TASK) $(DEMO)/model_final.pt --format onnx --out $(DEMO)/policy.onnx
 	$(BIN)/genelab play $(TASK) --checkpoint $(DEMO)/model_final.pt --max-steps 600 --video $(DEMO)/video.mp4
 	@echo
 	@echo "run:        $(DEMO)"
 	@echo "policy:     $(DEMO)/model_final.pt"
 	@echo "evaluation: $(DEMO)/eval.json"
+	@echo "export:     $(DEMO)/policy.onnx"
 	@echo "video:      $(DEMO)/video.mp4"
 	@$(BIN)/python -c 'import json; m = json.load(open("$(DEMO)/eval.json"))["metrics"]; print("return:     %.3f of 40 (95 %% interval ± %.3f, 100 episodes)" % (m["return_mean"], m["return_ci95"]))'
 
