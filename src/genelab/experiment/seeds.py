@@ -13,9 +13,8 @@ from typing import Any
 
 from genelab.core.errors import UserError
 from genelab.experiment import provenance
-from genelab.experiment.setup import resolve
 from genelab.experiment.summary import summarise
-from genelab.experiment.train import UNUSED_IN_TRAINING, TrainRequest
+from genelab.experiment.train import TrainRequest, resolve_training
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -33,7 +32,7 @@ def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Cal
     """Train every seed in ``<parent>/seed_<S>``, at most `parallel` at once, and summarise. Returns the exit code."""
     if parallel < 1:
         raise UserError(f"--parallel must be at least 1, not {parallel}")
-    _check(request)
+    resolve_training(request)  # a mistake is found here, once, and not in every child
     task, arguments = request.task, _arguments(request)
     parent = request.log_dir
     if parent is None:
@@ -75,19 +74,6 @@ def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Cal
         return 130
     summarise(task, parent, [seed for seed in seeds if seed not in failed], failed, say)
     return 1 if failed else 0
-
-
-def _check(request: TrainRequest) -> None:
-    """Find a mistake in the request here, once, and not in every child."""
-    setup = resolve(
-        request.task,
-        preset=request.preset,
-        backend=request.backend,
-        user=request.overrides,
-        unused=UNUSED_IN_TRAINING,
-    )
-    if not setup.trains or setup.agent_cfg is None:
-        raise UserError(f"task '{request.task}' cannot be trained: it has no agent config")
 
 
 def _arguments(request: TrainRequest) -> list[str]:

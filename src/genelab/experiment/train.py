@@ -44,8 +44,8 @@ class TrainRequest:
     """Evaluate during training, if given."""
 
 
-def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Run, TrainResult]:
-    """Start a new run and train it."""
+def resolve_training(request: TrainRequest) -> Setup:
+    """The configs of a request, with every mistake in it found."""
     setup = resolve(
         request.task,
         preset=request.preset,
@@ -55,6 +55,12 @@ def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Ru
     )
     if not setup.trains or setup.agent_cfg is None:
         raise UserError(f"task '{request.task}' cannot be trained: it has no agent config")
+    return setup
+
+
+def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Run, TrainResult]:
+    """Start a new run and train it."""
+    setup = resolve_training(request)
     backend = backend_of(setup.agent_cfg)
     warm_start = read_checkpoint(request.checkpoint) if request.checkpoint is not None else None
     if setup.agent_cfg.torch_threads > 0:
