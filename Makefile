@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := demo
+NODE := examples/deploy/node
 TASK := GeneLab-Inverted-Pendulum-v0
 
-.PHONY: setup demo test lint format bench clean
+.PHONY: setup demo node test lint format bench clean
 
 setup: $(STAMP)
 
@@ -29,7 +30,13 @@ demo: setup
 	@echo "video:      $(DEMO)/video.mp4"
 	@$(BIN)/python -c 'import json; m = json.load(open("$(DEMO)/eval.json"))["metrics"]; print("return:     %.3f of 40 (95 %% interval ± %.3f, 100 episodes)" % (m["return_mean"], m["return_ci95"]))'
 
-test: setup lint
+# The exported policy is also run in Node.js; without npm, those tests say that they were left out.
+node:
+	test -f $(NODE)/node_modules/.package-lock.json || ! command -v npm >/dev/null || \
+		npm install --prefix $(NODE) --ignore-scripts --no-audit --no-fund --silent || \
+		echo "onnxruntime-node could not be installed: tests in Node.js are left out"
+
+test: setup lint node
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 lint: setup
@@ -45,6 +52,7 @@ format: setup
 bench: setup
 	$(BIN)/python benchmarks/env_throughput.py
 	$(BIN)/python benchmarks/train_throughput.py
+	$(BIN)/python benchmarks/eval_throughput.py
 	$(BIN)/python benchmarks/memory.py
 
 clean:

@@ -482,7 +482,7 @@ def test_the_golden_pairs_come_out_of_node(kind: str, exported: Callable[..., Ex
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    if not (DEPLOY / "node/node_modules/onnxruntime-node").is_dir():
+    if not (DEPLOY / "node/node_modules/.package-lock.json").is_file():
         pytest.skip("onnxruntime-node is not installed (npm install --ignore-scripts in examples/deploy/node)")
     path = tmp_path / "policy.onnx"
     for suffix in ("", ".metadata.json"):

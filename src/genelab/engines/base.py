@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.engines.description import Description
 from genelab.engines.kinematics import Bodies, Kinematics
 from genelab.scene.scene import Scene
 
@@ -122,6 +123,10 @@ class Engine(ABC):
     @abstractmethod
     def render(self, env_id: int, camera: str | None, width: int, height: int) -> np.ndarray:
         """One RGB frame of one world, (height, width, 3) uint8."""
+
+    @abstractmethod
+    def describe(self) -> Description:
+        """The physical parameters of world 0, read back from the engine."""
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
 from genelab.engines.base import MODEL_FIELDS, Capabilities, Engine, numpy_ids
+from genelab.engines.description import Description, describe_model
 from genelab.scene.scene import Scene
 
 _BAD_STATE = [
@@ -155,6 +156,9 @@ class MujocoEngine(Engine):
         renderer = self._renderers[width, height]
         renderer.update_scene(self.world_data(env_id), camera=-1 if camera is None else camera)
         return renderer.render()
+
+    def describe(self) -> Description:
+        return describe_model(self._batch.get_model(0))
 
     def world_data(self, env_id: int, data: mujoco.MjData | None = None) -> mujoco.MjData:
         """One world as `MjData` with poses computed, for viewers and renderers."""

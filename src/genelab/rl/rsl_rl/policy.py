@@ -17,9 +17,14 @@ class RslRlPolicy(Policy):
         self._num_envs = num_envs
         self._device = device
         self._actor.eval()
+        actor = self.actor
+        self._plain = None if actor.rnn is not None else nn.Sequential(actor.normalizer or nn.Identity(), *actor.head)
 
     @torch.no_grad()
     def act(self, obs: dict[str, Tensor], deterministic: bool = True) -> Tensor:
+        if deterministic and self._plain is not None:
+            # The same layers without rsl_rl's containers around them, which cost as much as a small network itself.
+            return self._plain(torch.cat([obs[group] for group in self._actor.obs_groups], dim=-1))
         batch = TensorDict(obs, batch_size=[self._num_envs], device=self._device)  # type: ignore[arg-type]
         return self._actor(batch, stochastic_output=not deterministic)
 

@@ -1,0 +1,76 @@
+"""What an engine really simulates, in one form for all engines, so that two of them can be compared by name."""
+
+from dataclasses import dataclass, fields
+
+import mujoco
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Description:
+    """The physical parameters of one world, in the order of the compiled scene.
+
+    Values are read back from the engine after it was built, never from the scene it was given: what an engine dropped
+    or changed on the way in shows here. SI units; NaN where an engine has no such parameter.
+    """
+
+    joint_names: tuple[str, ...]
+    body_names: tuple[str, ...]
+    geom_names: tuple[str, ...]
+    actuator_names: tuple[str, ...]
+    dt: float
+    gravity: np.ndarray
+    """(3,)"""
+    body_mass: np.ndarray
+    """(nbody,)"""
+    body_com: np.ndarray
+    """(nbody, 3) in the body frame."""
+    body_inertia: np.ndarray
+    """(nbody, 3) principal moments, ascending."""
+    geom_friction: np.ndarray
+    """(ngeom,) sliding friction."""
+    joint_range: np.ndarray
+    """(njnt, 2); infinite where there is no limit."""
+    joint_damping: np.ndarray
+    """(nv,)"""
+    joint_armature: np.ndarray
+    """(nv,)"""
+    joint_friction: np.ndarray
+    """(nv,) dry friction."""
+    actuator_kp: np.ndarray
+    """(nu,)"""
+    actuator_kd: np.ndarray
+    """(nu,)"""
+    actuator_force_range: np.ndarray
+    """(nu, 2); infinite where there is no limit."""
+
+    @classmethod
+    def numbers(cls) -> list[str]:
+        """Names of the numeric fields."""
+        return [f.name for f in fields(cls) if not f.name.endswith("_names")]
+
+
+def describe_model(model: mujoco.MjModel) -> Description:
+    """The description of a compiled MuJoCo model."""
+    limited = model.jnt_limited.astype(bool)[:, None]
+    forced = model.actuator_forcelimited.astype(bool)[:, None]
+    endless = np.array([-np.inf, np.inf])
+    return Description(
+        joint_names=tuple(model.joint(i).name for i in range(model.njnt)),
+        body_names=tuple(model.body(i).name for i in range(model.nbody)),
+        geom_names=tuple(model.geom(i).name for i in range(model.ngeom)),
+        actuator_names=tuple(model.actuator(i).name for i in range(model.nu)),
+        dt=float(model.opt.timestep),
+        gravity=model.opt.gravity.copy(),
+        body_mass=model.body_mass.copy(),
+        body_com=model.body_ipos.copy(),
+        body_inertia=np.sort(model.body_inertia, axis=1),
+        geom_friction=model.geom_friction[:, 0].copy(),
+        joint_range=np.where(limited, model.jnt_range, endless),
+        joint_damping=model.dof_damping.copy(),
+        joint_armature=model.dof_armature.copy(),
+        joint_friction=model.dof_frictionloss.copy(),
+        actuator_kp=model.actuator_gainprm[:, 0].copy(),
+        actuator_kd=-model.actuator_biasprm[:, 2],
+        actuator_force_range=np.where(forced, model.actuator_forcerange, endless),
+    )
