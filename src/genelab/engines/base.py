@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import mujoco
 import numpy as np
 import torch
 from torch import Tensor
@@ -86,6 +87,7 @@ class Engine(ABC):
         self._kinematics = Kinematics(scene.model, device)
         self._bodies: Bodies | None = None
         self._ang_vel: Tensor | None = None
+        self._renderers: dict[tuple[int, int], mujoco.Renderer] = {}
 
     @abstractmethod
     def step(self, n: int = 1) -> None:
@@ -121,10 +123,6 @@ class Engine(ABC):
         """Distance along each ray to the first geom, or -1.  (N, R, 3), (N, R, 3) -> (N, R)"""
 
     @abstractmethod
-    def render(self, env_id: int, camera: str | None, width: int, height: int) -> np.ndarray:
-        """One RGB frame of one world, (height, width, 3) uint8."""
-
-    @abstractmethod
     def describe(self) -> Description:
         """The physical parameters of world 0, read back from the engine."""
 
@@ -135,8 +133,27 @@ class Engine(ABC):
     @abstractmethod
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
-    def close(self) -> None:  # noqa: B027
+    def world_data(self, env_id: int, data: mujoco.MjData | None = None) -> mujoco.MjData:
+        """One world as MuJoCo data with poses computed. Viewers and renderers show every engine through this."""
+        data = mujoco.MjData(self.model) if data is None else data
+        data.qpos[:], data.qvel[:] = self.qpos[env_id].cpu().numpy(), self.qvel[env_id].cpu().numpy()
+        data.ctrl[:] = self.ctrl[env_id].cpu().numpy()
+        mujoco.mj_forward(self.model, data)
+        return data
+
+    def render(self, env_id: int, camera: str | None = None, width: int = 640, height: int = 480) -> np.ndarray:
+        """One RGB frame of one world, (height, width, 3) uint8, by MuJoCo's renderer whichever engine simulates."""
+        if (width, height) not in self._renderers:
+            self._renderers[width, height] = mujoco.Renderer(self.model, height, width)
+        renderer = self._renderers[width, height]
+        renderer.update_scene(self.world_data(env_id), camera=-1 if camera is None else camera)
+        return renderer.render()
+
+    def close(self) -> None:
         """Free what the engine holds outside Python's memory."""
+        for renderer in self._renderers.values():
+            renderer.close()
+        self._renderers.clear()
 
     @property
     def body_pos(self) -> Tensor:

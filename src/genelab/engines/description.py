@@ -74,3 +74,14 @@ def describe_model(model: mujoco.MjModel) -> Description:
         actuator_kd=-model.actuator_biasprm[:, 2],
         actuator_force_range=np.where(forced, model.actuator_forcerange, endless),
     )
+
+
+def differences(expected: Description, found: Description, rtol: float = 1e-5) -> list[str]:
+    """Names of the fields in which two descriptions differ. NaN in `found` stands for "has no such parameter"."""
+    names = [f.name for f in fields(Description) if f.name.endswith("_names")]
+    differing = [name for name in names if getattr(expected, name) != getattr(found, name)]
+    for name in Description.numbers():
+        wanted, got = np.asarray(getattr(expected, name)), np.asarray(getattr(found, name))
+        if wanted.shape != got.shape or not (np.isclose(got, wanted, rtol=rtol, atol=1e-9) | np.isnan(got)).all():
+            differing.append(name)
+    return differing

@@ -5,7 +5,6 @@ Results do not depend on the number of threads.
 """
 
 import logging
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import mujoco
@@ -17,6 +16,7 @@ from torch import Tensor
 from genelab.core.errors import UserError, unknown
 from genelab.engines.base import MODEL_FIELDS, Capabilities, Engine, numpy_ids
 from genelab.engines.description import Description, describe_model
+from genelab.engines.fields import place as _place
 from genelab.scene.scene import Scene
 
 _BAD_STATE = [
@@ -28,28 +28,6 @@ _BAD_STATE = [
 
 # MuJoCo would print each warning and append it to a file in the working directory; failures are counted instead.
 mujoco.set_mju_user_warning(logging.getLogger("genelab.mujoco").debug)
-
-
-@dataclass(frozen=True)
-class _Field:
-    """Where a model field of the contract lives in MuJoCo: arrays with the column and sign of the value in each."""
-
-    places: tuple[tuple[str, Any, float], ...]
-    derives_constants: bool = False
-
-
-_FIELDS = {
-    "body_mass": _Field((("body_mass", ..., 1.0),), derives_constants=True),
-    "body_com": _Field((("body_ipos", ..., 1.0),), derives_constants=True),
-    "body_inertia": _Field((("body_inertia", ..., 1.0),), derives_constants=True),
-    "geom_friction": _Field((("geom_friction", ..., 1.0),)),
-    "joint_damping": _Field((("dof_damping", ..., 1.0),)),
-    "joint_armature": _Field((("dof_armature", ..., 1.0),), derives_constants=True),
-    "joint_friction": _Field((("dof_frictionloss", ..., 1.0),)),
-    "actuator_kp": _Field((("actuator_gainprm", np.s_[..., 0], 1.0), ("actuator_biasprm", np.s_[..., 1], -1.0))),
-    "actuator_kd": _Field((("actuator_biasprm", np.s_[..., 2], -1.0),)),
-    "gravity": _Field((("opt.gravity", ..., 1.0),)),
-}
 
 
 class MujocoEngine(Engine):
@@ -73,7 +51,6 @@ class MujocoEngine(Engine):
         self._ctrl = self._bind("ctrl")
         self._outputs: dict[str, Tensor] = {}
         self._expanded: dict[str, np.ndarray] = {}
-        self._renderers: dict[tuple[int, int], mujoco.Renderer] = {}
         self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         self._qpos[:] = torch.from_numpy(scene.default_qpos)
         self._default_row = self._rows[0].copy()
@@ -150,21 +127,8 @@ class MujocoEngine(Engine):
         distance, _ = self._batch.ray(origins.double().numpy(), directions.double().numpy())
         return torch.from_numpy(distance).float()
 
-    def render(self, env_id: int, camera: str | None = None, width: int = 640, height: int = 480) -> np.ndarray:
-        if (width, height) not in self._renderers:
-            self._renderers[width, height] = mujoco.Renderer(self.model, height, width)
-        renderer = self._renderers[width, height]
-        renderer.update_scene(self.world_data(env_id), camera=-1 if camera is None else camera)
-        return renderer.render()
-
     def describe(self) -> Description:
         return describe_model(self._batch.get_model(0))
-
-    def world_data(self, env_id: int, data: mujoco.MjData | None = None) -> mujoco.MjData:
-        """One world as `MjData` with poses computed, for viewers and renderers."""
-        data = self._batch.get_data(env_id, data)
-        mujoco.mj_forward(self.model, data)
-        return data
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -184,11 +148,6 @@ class MujocoEngine(Engine):
         self._rows[:] = state["rows"].numpy()
         self._refresh()
         self.ctrl.copy_(state["ctrl"])
-
-    def close(self) -> None:
-        for renderer in self._renderers.values():
-            renderer.close()
-        self._renderers.clear()
 
     def _shared(self, array: str) -> np.ndarray:
         """The value of a model array in worlds that have none of their own."""
@@ -210,9 +169,3 @@ class MujocoEngine(Engine):
         self.qpos.copy_(self._qpos)
         self.qvel.copy_(self._qvel)
         self._state_changed()
-
-
-def _place(name: str) -> _Field:
-    if name not in _FIELDS:
-        raise unknown("model field", name, _FIELDS)
-    return _FIELDS[name]

@@ -17,7 +17,7 @@ from genelab.envs.cfg import (
     TermCfg,
 )
 from genelab.envs.env import ManagerBasedEnv, ManagerBasedRlEnv
-from genelab.envs.terms import BodyRef, BodyRefs, JointRef, JointRefs, StatefulTerm
+from genelab.envs.terms import BodyRef, BodyRefs, JointRef, JointRefs, SensorRefs, SiteRefs, StatefulTerm
 
 __all__ = [
     "ActionTermCfg",
@@ -37,7 +37,9 @@ __all__ = [
     "ObservationGroupCfg",
     "ObservationTermCfg",
     "RewardTermCfg",
+    "SensorRefs",
     "SimulationCfg",
+    "SiteRefs",
     "StatefulTerm",
     "SuccessTermCfg",
     "TermCfg",

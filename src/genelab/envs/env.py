@@ -20,6 +20,7 @@ from genelab.envs.episodes import EpisodeStats, FinishedEpisodes
 from genelab.envs.managers import (
     ActionManager,
     CommandManager,
+    ContactManager,
     CurriculumManager,
     EventManager,
     MetricsManager,
@@ -56,6 +57,10 @@ class ManagerBasedEnv:
     def robot(self) -> Robot:
         """The first robot of the scene."""
         return next(iter(self.entities.values()))
+
+    def height_above_ground(self, points: Tensor) -> Tensor:
+        """Height of points (…, 3) over the ground straight below them, metres."""
+        return points[..., 2]
 
     @torch.no_grad()
     def play_step(self) -> None:
@@ -129,6 +134,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         broken = self._broken_worlds()
         self.step_count += 1
         self.episode_length_buf += 1
+        self.contacts.step(self.step_dt)
         self.command_manager.step(self.step_dt)
         self.event_manager.step(self.step_dt)
         rewards = self.reward_manager.compute(broken)
@@ -145,8 +151,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         if len(done):
             extras["finished"] = self._finish(done, success)
             extras["final_obs"] = self.obs
-            self._reset_worlds(done)
-            self.obs = self.observation_manager.compute_first(done, dict(self.obs))
+            self._restart(done)
         return self.obs, rewards, self.terminated, self.truncated, extras
 
     def randomize_episode_start(self) -> None:
@@ -171,6 +176,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             "episode_length_buf": self.episode_length_buf.clone(),
             "skipped_steps": self._skipped_steps.clone(),
             "obs": {name: value.clone() for name, value in self.obs.items()},
+            "encoder_bias": {name: robot.encoder_bias for name, robot in self.entities.items()},
             "step_count": self.step_count,
             "failed_worlds": self.failed_worlds,
         }
@@ -186,11 +192,14 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.episode_length_buf.copy_(state["episode_length_buf"])
         self._skipped_steps.copy_(state["skipped_steps"])
         self.obs = {name: value.to(self.device) for name, value in state["obs"].items()}
+        for name, robot in self.entities.items():
+            robot.encoder_bias = state["encoder_bias"][name]
         self.step_count = state["step_count"]
         self.failed_worlds = state["failed_worlds"]
 
     def _build_managers(self) -> None:
         cfg = self.cfg
+        self.contacts = ContactManager(self)
         self.action_manager = ActionManager(cfg.actions, self)
         self.command_manager = CommandManager(cfg.commands, self)
         self.event_manager = EventManager(cfg.events, self)
@@ -202,6 +211,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.command_manager.reset(self._all_ids)
         self.observation_manager = ObservationManager(cfg.observations, self)
         self._managers = {
+            "contact": self.contacts,
             "action": self.action_manager,
             "command": self.command_manager,
             "event": self.event_manager,
@@ -224,6 +234,11 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             check_shape(self._success_term, self._success_term.checked(), (self.num_envs,), torch.bool)
         self.event_manager.check()
         self.curriculum_manager.check()
+
+    def _restart(self, done: Tensor) -> None:
+        """Begin new episodes in the worlds whose episode has just ended."""
+        self._reset_worlds(done)
+        self.obs = self.observation_manager.compute_first(done, dict(self.obs))
 
     def _reset_worlds(self, env_ids: Tensor) -> None:
         self.curriculum_manager.reset(env_ids)

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genelab.core.math import quat_apply_inverse
+from genelab.core.errors import UserError
+from genelab.core.math import cross, quat_apply, quat_apply_inverse
 from genelab.engines.base import Engine
 from genelab.scene.scene import Entity
 
@@ -22,6 +23,11 @@ class Robot:
         self.body_names = entity.body_names
         self._qpos, self._qvel = index_of(entity.qpos_ids), index_of(entity.qvel_ids)
         self._bodies = index_of(entity.body_ids)
+        self.site_names = entity.site_names
+        self._site_bodies = torch.tensor(entity.site_bodies, device=engine.device)
+        self._site_pos = torch.tensor(entity.site_pos, dtype=torch.float32, device=engine.device)
+        self.encoder_bias: Tensor | None = None
+        """(N, J) what the encoders show beyond the true joint positions, where that is randomised."""
         self.default_joint_pos = engine.default_qpos[self._qpos]
         """(J,) the pose that actions and observations are relative to."""
         limits = engine.model.jnt_range[entity.joint_ids]
@@ -33,6 +39,11 @@ class Robot:
     def joint_pos(self) -> Tensor:
         """(N, J) rad or m."""
         return self._engine.qpos[:, self._qpos]
+
+    @property
+    def measured_joint_pos(self) -> Tensor:
+        """(N, J) joint positions as the encoders show them."""
+        return self.joint_pos if self.encoder_bias is None else self.joint_pos + self.encoder_bias
 
     @property
     def joint_vel(self) -> Tensor:
@@ -60,11 +71,67 @@ class Robot:
         return self._engine.body_ang_vel[:, self._bodies]
 
     @property
+    def root_pos(self) -> Tensor:
+        """(N, 3) world frame."""
+        first = self.entity.free_qpos
+        return self.body_pos[:, 0] if first is None else self._engine.qpos[:, first : first + 3]
+
+    @property
+    def root_quat(self) -> Tensor:
+        """(N, 4) wxyz."""
+        first = self.entity.free_qpos
+        return self.body_quat[:, 0] if first is None else self._engine.qpos[:, first + 3 : first + 7]
+
+    @property
+    def root_lin_vel(self) -> Tensor:
+        """(N, 3) velocity of the root body in its own frame."""
+        first = self.entity.free_qvel
+        in_world = self.body_lin_vel[:, 0] if first is None else self._engine.qvel[:, first : first + 3]
+        return quat_apply_inverse(self.root_quat, in_world)
+
+    @property
+    def root_ang_vel(self) -> Tensor:
+        """(N, 3) angular velocity of the root body in its own frame."""
+        first = self.entity.free_qvel
+        if first is None:
+            return quat_apply_inverse(self.root_quat, self.body_ang_vel[:, 0])
+        return self._engine.qvel[:, first + 3 : first + 6]
+
+    @property
     def projected_gravity(self) -> Tensor:
         """(N, 3) direction of gravity in the frame of the root body: (0, 0, -1) when upright."""
-        down = torch.tensor([0.0, 0.0, -1.0], device=self._engine.device)
-        quat = self.body_quat[:, 0]
-        return quat_apply_inverse(quat, down.expand(quat.shape[0], 3))
+        w, x, y, z = self.root_quat.unbind(-1)
+        return torch.stack((2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1), dim=-1)
+
+    def site_pos(self, sites: Tensor) -> Tensor:
+        """(N, S, 3) positions of sites in the world frame."""
+        bodies = self._site_bodies[sites]
+        return self._engine.body_pos[:, bodies] + self._site_offset(sites)
+
+    def site_lin_vel(self, sites: Tensor) -> Tensor:
+        """(N, S, 3) velocities of sites in the world frame."""
+        bodies = self._site_bodies[sites]
+        spin = cross(self._engine.body_ang_vel[:, bodies], self._site_offset(sites))
+        return self._engine.body_lin_vel[:, bodies] + spin
+
+    def write_root(
+        self, env_ids: Tensor, pos: Tensor | None = None, quat: Tensor | None = None, vel: Tensor | None = None
+    ) -> None:
+        """Set pose and/or velocity of a free root.
+
+        `vel` is (len(env_ids), 6): linear in the world frame, angular in the body frame.
+        """
+        first_q, first_v = self.entity.free_qpos, self.entity.free_qvel
+        if first_q is None or first_v is None:
+            raise UserError(f"'{self.name}' has a fixed base: its root cannot be moved")
+        qpos, qvel = self._engine.qpos[env_ids], self._engine.qvel[env_ids]
+        if pos is not None:
+            qpos[:, first_q : first_q + 3] = pos
+        if quat is not None:
+            qpos[:, first_q + 3 : first_q + 7] = quat
+        if vel is not None:
+            qvel[:, first_v : first_v + 6] = vel
+        self._engine.set_state(env_ids, qpos, qvel)
 
     def write_joints(self, env_ids: Tensor, pos: Tensor | None = None, vel: Tensor | None = None) -> None:
         """Set joint positions and/or velocities, (len(env_ids), J), leaving everything else in place."""
@@ -74,6 +141,11 @@ class Robot:
         if vel is not None:
             qvel[:, self._qvel] = vel
         self._engine.set_state(env_ids, qpos, qvel)
+
+    def _site_offset(self, sites: Tensor) -> Tensor:
+        """From the origin of each site's body to the site, world frame."""
+        quat = self._engine.body_quat[:, self._site_bodies[sites]]
+        return quat_apply(quat, self._site_pos[sites].expand(quat.shape[0], -1, 3))
 
 
 def index_of(ids: Sequence[int] | np.ndarray) -> slice | Tensor:

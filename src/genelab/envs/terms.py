@@ -1,8 +1,8 @@
 """How managers turn term configs into calls: names become indices, classes become objects, shapes are checked.
 
-A parameter annotated `JointRef`, `JointRefs`, `BodyRef` or `BodyRefs` is given as a name (or regular expressions) in
-the config and arrives at the function as an index into the robot's arrays. So a name that is not there is an error
-when the environment is built, not when the term first matters.
+A parameter annotated `JointRef`, `JointRefs`, `BodyRef`, `BodyRefs`, `SiteRefs` or `SensorRefs` is given as a name (or
+regular expressions) in the config and arrives at the function as an index into the arrays of the robot or of the
+contact manager. So a name that is not there is an error when the environment is built, not when the term first matters.
 """
 
 import re
@@ -27,6 +27,10 @@ BodyRef = NewType("BodyRef", int)
 """One body of the robot, given by name."""
 BodyRefs = NewType("BodyRefs", Tensor)
 """Bodies of the robot, given by one or more regular expressions."""
+SiteRefs = NewType("SiteRefs", Tensor)
+"""Sites of the robot, given by one or more regular expressions."""
+SensorRefs = NewType("SensorRefs", Tensor)
+"""Contact sensors of the scene, given by one or more regular expressions."""
 
 
 class StatefulTerm:
@@ -91,6 +95,8 @@ def resolve_params(cfg: TermCfg, env: "ManagerBasedRlEnv", label: str) -> dict[s
         JointRefs: ("joint", robot.joint_names, False),
         BodyRef: ("body", robot.body_names, True),
         BodyRefs: ("body", robot.body_names, False),
+        SiteRefs: ("site", robot.site_names, False),
+        SensorRefs: ("contact sensor", tuple(env.scene.contact_slices), False),
     }
     types = cfg.param_types()
     resolved = {}
@@ -102,7 +108,8 @@ def resolve_params(cfg: TermCfg, env: "ManagerBasedRlEnv", label: str) -> dict[s
         ids = match_names(value, names, f"{label}: {kind}", robot.name)
         if single and len(ids) != 1:
             raise UserError(f"{label}: '{value}' names {len(ids)} {kind} names, expected one")
-        resolved[name] = ids[0] if single else index_of(ids)
+        as_tensor = types[name] is SiteRefs  # sites index other indices, which a slice cannot
+        resolved[name] = ids[0] if single else torch.tensor(ids) if as_tensor else index_of(ids)
     return resolved
 
 

@@ -1,16 +1,42 @@
 """The term library: plain functions of the environment, and a few small classes."""
 
 from genelab.mdp.actions import JointPositionActionCfg
-from genelab.mdp.commands import UniformCommandCfg
-from genelab.mdp.events import jitter_joints, push_joint
-from genelab.mdp.metrics import joint_abs
+from genelab.mdp.commands import UniformCommandCfg, VelocityCommandCfg
+from genelab.mdp.events import jitter_joints, place_root, push_joint, push_root
+from genelab.mdp.locomotion import (
+    JointAccL2,
+    actuator_force_l2,
+    ang_vel_xy_l2,
+    any_contact,
+    base_height_l2,
+    feet_air_time,
+    feet_slip,
+    joint_limits,
+    lin_vel_z_l2,
+    tilt_l2,
+    track_ang_vel,
+    track_lin_vel,
+)
+from genelab.mdp.metrics import ang_vel_error, joint_abs, lin_vel_error
 from genelab.mdp.observations import (
+    base_ang_vel,
+    base_lin_vel,
     body_ang_vel,
     command_hint,
     generated_command,
     joint_pos_rel,
     joint_vel,
     last_action,
+    projected_gravity,
+)
+from genelab.mdp.randomize import (
+    randomize_armature,
+    randomize_com,
+    randomize_encoder_bias,
+    randomize_friction,
+    randomize_gains,
+    randomize_gravity,
+    randomize_mass,
 )
 from genelab.mdp.rewards import (
     action_rate_l2,
@@ -22,29 +48,59 @@ from genelab.mdp.rewards import (
     joint_pos_l2,
     joint_vel_l2,
 )
-from genelab.mdp.terminations import joint_beyond, survived, time_out
+from genelab.mdp.shaping import trot
+from genelab.mdp.terminations import joint_beyond, survived, tilted, time_out
 
 __all__ = [
+    "JointAccL2",
     "JointPositionActionCfg",
     "UniformCommandCfg",
+    "VelocityCommandCfg",
     "action_rate_l2",
+    "actuator_force_l2",
     "alive",
+    "ang_vel_error",
+    "ang_vel_xy_l2",
+    "any_contact",
+    "base_ang_vel",
+    "base_height_l2",
+    "base_lin_vel",
     "body_ang_vel",
     "command_distance_l2",
     "command_hint",
     "cos_joint",
     "cos_pole_chain",
+    "feet_air_time",
+    "feet_slip",
     "generated_command",
     "jitter_joints",
     "joint_abs",
     "joint_beyond",
     "joint_difference_l2",
+    "joint_limits",
     "joint_pos_l2",
     "joint_pos_rel",
     "joint_vel",
     "joint_vel_l2",
     "last_action",
+    "lin_vel_error",
+    "lin_vel_z_l2",
+    "place_root",
+    "projected_gravity",
     "push_joint",
+    "push_root",
+    "randomize_armature",
+    "randomize_com",
+    "randomize_encoder_bias",
+    "randomize_friction",
+    "randomize_gains",
+    "randomize_gravity",
+    "randomize_mass",
     "survived",
+    "tilt_l2",
+    "tilted",
     "time_out",
+    "track_ang_vel",
+    "track_lin_vel",
+    "trot",
 ]

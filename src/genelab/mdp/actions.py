@@ -43,12 +43,17 @@ class JointPositionAction(ActionTerm):
             if joint not in drives:
                 raise UserError(f"joint '{joint}' of '{robot.name}' has no actuator")
         super().__init__(name, cfg, env, len(joints))
+        self._joints = index_of(joints)
         self._actuators = index_of([drives[joint] for joint in self.joint_names])
         offset = robot.default_joint_pos[joints] if cfg.default_offset else torch.zeros(len(joints))
         self._offset = offset.to(env.device)
 
     def apply(self, action: Tensor) -> None:
-        self._env.engine.ctrl[:, self._actuators] = torch.add(self._offset, action, alpha=self.cfg.scale)
+        target = torch.add(self._offset, action, alpha=self.cfg.scale)
+        bias = self._env.robot.encoder_bias
+        if bias is not None:  # a servo closes its loop on what its encoder shows
+            target -= bias[:, self._joints]
+        self._env.engine.ctrl[:, self._actuators] = target
 
     def describe(self) -> dict[str, Any]:
         return {"dim": self.dim, "joints": self.joint_names, "scale": self.cfg.scale, "offset": self._offset.tolist()}

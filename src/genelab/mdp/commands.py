@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
@@ -31,3 +32,41 @@ class UniformCommand(CommandTerm):
     def resample(self, env_ids: Tensor) -> None:
         for column, (low, high) in enumerate(zip(self.cfg.low, self.cfg.high, strict=True)):
             self.command[env_ids, column] = self._env.streams.uniform(self._stream, (len(env_ids),), low, high)
+
+
+@dataclass(kw_only=True)
+class VelocityCommandCfg(CommandTermCfg):
+    """Velocities to follow, in the frame of the root body: forward and left, m/s, and yaw rate, rad/s."""
+
+    lin_x: tuple[float, float] = (-1.0, 1.0)
+    lin_y: tuple[float, float] = (-1.0, 1.0)
+    ang_z: tuple[float, float] = (-1.0, 1.0)
+    standing_share: float = 0.1
+    """Share of commands that are zero."""
+    forward_share: float = 0.1
+    """Share of commands that go straight ahead, at `forward_min` or more."""
+    forward_min: float = 0.3
+
+    def validate(self) -> None:
+        if self.standing_share < 0.0 or self.forward_share < 0.0 or self.standing_share + self.forward_share > 1.0:
+            raise UserError("standing_share and forward_share are shares of all commands: 0 to 1 together")
+
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "VelocityCommand":
+        return VelocityCommand(name, self, env, 3)
+
+
+class VelocityCommand(CommandTerm):
+    """See `VelocityCommandCfg`."""
+
+    cfg: VelocityCommandCfg
+
+    def resample(self, env_ids: Tensor) -> None:
+        cfg, n = self.cfg, len(env_ids)
+        draw = self._env.streams.uniform(self._stream, (n, 4))
+        low, high = (torch.tensor([cfg.lin_x[i], cfg.lin_y[i], cfg.ang_z[i]], device=draw.device) for i in range(2))
+        command = low + (high - low) * draw[:, :3]
+        forward = (draw[:, 3] >= cfg.standing_share) & (draw[:, 3] < cfg.standing_share + cfg.forward_share)
+        command[forward, 0] = command[forward, 0].abs().clamp(min=cfg.forward_min)
+        command[forward, 1:] = 0.0
+        command[draw[:, 3] < cfg.standing_share] = 0.0
+        self.command[env_ids] = command

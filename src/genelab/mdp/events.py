@@ -1,7 +1,11 @@
 """Events. Each changes the worlds `env_ids` and no others."""
 
+import math
+
+import torch
 from torch import Tensor
 
+from genelab.core.math import quat_from_axis_angle
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import JointRef
 
@@ -19,3 +23,22 @@ def push_joint(env: ManagerBasedRlEnv, env_ids: Tensor, joint: JointRef, velocit
     velocities = env.robot.joint_vel[env_ids]
     velocities[:, joint] = env.streams.uniform("event/push_joint", (len(env_ids),), -velocity, velocity)
     env.robot.write_joints(env_ids, vel=velocities)
+
+
+def place_root(env: ManagerBasedRlEnv, env_ids: Tensor, xy: float, yaw: float = math.pi) -> None:
+    """The root at its default pose, moved by U(-xy, xy) in the plane and turned by U(-yaw, yaw), at rest."""
+    default = env.engine.default_qpos[env.robot.entity.free_qpos or 0 :][:3].expand(len(env_ids), 3)
+    draw = env.streams.uniform("event/place_root", (len(env_ids), 3), -1.0, 1.0)
+    pos = default.clone()
+    pos[:, :2] += xy * draw[:, :2]
+    up = torch.tensor([0.0, 0.0, 1.0], device=env.device).expand(len(env_ids), 3)
+    env.robot.write_root(env_ids, pos, quat_from_axis_angle(up, yaw * draw[:, 2]), torch.zeros_like(draw).repeat(1, 2))
+
+
+def push_root(env: ManagerBasedRlEnv, env_ids: Tensor, xy: float, yaw: float) -> None:
+    """Set the root's horizontal velocity to U(-xy, xy) and its yaw rate to U(-yaw, yaw)."""
+    first = env.robot.entity.free_qvel or 0
+    velocity = env.engine.qvel[env_ids, first : first + 6].clone()
+    draw = env.streams.uniform("event/push_root", (len(env_ids), 3), -1.0, 1.0)
+    velocity[:, :2], velocity[:, 5] = xy * draw[:, :2], yaw * draw[:, 2]
+    env.robot.write_root(env_ids, vel=velocity)

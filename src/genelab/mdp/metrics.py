@@ -9,3 +9,13 @@ from genelab.envs.terms import JointRef
 def joint_abs(env: ManagerBasedRlEnv, joint: JointRef) -> Tensor:
     """Distance of a joint from zero, m or rad."""
     return env.robot.joint_pos[:, joint].abs()
+
+
+def lin_vel_error(env: ManagerBasedRlEnv, command: str) -> Tensor:
+    """Distance of the horizontal velocity from a velocity command, m/s.  (N,)"""
+    return (env.command_manager[command][:, :2] - env.robot.root_lin_vel[:, :2]).norm(dim=1)
+
+
+def ang_vel_error(env: ManagerBasedRlEnv, command: str) -> Tensor:
+    """Distance of the yaw rate from a velocity command, rad/s.  (N,)"""
+    return (env.command_manager[command][:, 2] - env.robot.root_ang_vel[:, 2]).abs()

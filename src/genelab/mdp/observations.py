@@ -8,8 +8,8 @@ from genelab.envs.terms import BodyRef
 
 
 def joint_pos_rel(env: ManagerBasedRlEnv) -> Tensor:
-    """Joint positions relative to the default pose.  (N, J)"""
-    return env.robot.joint_pos - env.robot.default_joint_pos
+    """Joint positions relative to the default pose, as the encoders show them.  (N, J)"""
+    return env.robot.measured_joint_pos - env.robot.default_joint_pos
 
 
 def joint_vel(env: ManagerBasedRlEnv) -> Tensor:
@@ -20,6 +20,21 @@ def joint_vel(env: ManagerBasedRlEnv) -> Tensor:
 def body_ang_vel(env: ManagerBasedRlEnv, body: BodyRef) -> Tensor:
     """Angular velocity of one body in the world frame.  (N, 3)"""
     return env.robot.body_ang_vel[:, body]
+
+
+def base_lin_vel(env: ManagerBasedRlEnv) -> Tensor:
+    """Velocity of the root body in its own frame.  (N, 3)"""
+    return env.robot.root_lin_vel
+
+
+def base_ang_vel(env: ManagerBasedRlEnv) -> Tensor:
+    """Angular velocity of the root body in its own frame.  (N, 3)"""
+    return env.robot.root_ang_vel
+
+
+def projected_gravity(env: ManagerBasedRlEnv) -> Tensor:
+    """Direction of gravity in the frame of the root body: (0, 0, -1) when upright.  (N, 3)"""
+    return env.robot.projected_gravity
 
 
 def last_action(env: ManagerBasedRlEnv) -> Tensor:

@@ -1,5 +1,7 @@
 """End conditions and success.  All return (N,) bool."""
 
+import math
+
 from torch import Tensor
 
 from genelab.envs.env import ManagerBasedRlEnv
@@ -14,6 +16,11 @@ def time_out(env: ManagerBasedRlEnv) -> Tensor:
 def joint_beyond(env: ManagerBasedRlEnv, joint: JointRef, limit: float) -> Tensor:
     """A joint is further than `limit` from zero."""
     return env.robot.joint_pos[:, joint].abs() > limit
+
+
+def tilted(env: ManagerBasedRlEnv, limit: float) -> Tensor:
+    """The root body leans further than `limit` radians from upright."""
+    return env.robot.projected_gravity[:, 2] > -math.cos(limit)
 
 
 def survived(env: ManagerBasedRlEnv) -> Tensor:

@@ -80,6 +80,11 @@ class Entity:
     actuator_ids: np.ndarray
     actuated_joints: tuple[str, ...]
     """The joint each actuator drives."""
+    site_names: tuple[str, ...]
+    """Points fixed to a body: feet, sensors."""
+    site_bodies: np.ndarray
+    site_pos: np.ndarray
+    """(S, 3) in the frame of the site's body, metres."""
     free_qpos: int | None
     """First qpos of the free root joint, or None for a fixed base."""
     free_qvel: int | None
@@ -209,6 +214,7 @@ def _locate(model: mujoco.MjModel, entity: str) -> Entity:
         elif model.jnt_type[joint.id] != mujoco.mjtJoint.mjJNT_BALL.value:
             joints.append(joint)
     bodies = [b for b in (model.body(i) for i in range(model.nbody)) if b.name.startswith(prefix)]
+    sites = [s for s in (model.site(i) for i in range(model.nsite)) if s.name.startswith(prefix)]
     actuators = [a for a in (model.actuator(i) for i in range(model.nu)) if a.name.startswith(prefix)]
     driven = [model.joint(int(a.trnid[0])).name for a in actuators]
     return Entity(
@@ -222,6 +228,9 @@ def _locate(model: mujoco.MjModel, entity: str) -> Entity:
         actuator_names=tuple(a.name.removeprefix(prefix) for a in actuators),
         actuator_ids=np.array([a.id for a in actuators], dtype=np.int64),
         actuated_joints=tuple(name.removeprefix(prefix) for name in driven),
+        site_names=tuple(s.name.removeprefix(prefix) for s in sites),
+        site_bodies=np.array([s.bodyid[0] for s in sites], dtype=np.int64),
+        site_pos=np.array([s.pos for s in sites], dtype=np.float64).reshape(-1, 3),
         free_qpos=int(free.qposadr[0]) if free is not None else None,
         free_qvel=int(free.dofadr[0]) if free is not None else None,
     )

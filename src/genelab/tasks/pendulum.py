@@ -222,7 +222,7 @@ def _cpu(worlds: int, hidden_dims: tuple[int, ...], max_iterations: int) -> dict
     }
 
 
-SINGLE_PRESETS = {"cpu": _cpu(512, (64, 64), max_iterations=300)}
+SINGLE_PRESETS = {"cpu": _cpu(512, (128, 128), max_iterations=300)}
 DOUBLE_PRESETS = {"cpu": _cpu(1024, (128, 128), max_iterations=300)}
 MEMORY_PRESETS = {"cpu": _cpu(512, (64, 64), max_iterations=300)}
 
@@ -266,8 +266,8 @@ def _events(play: bool, every: tuple[float, float], velocity: float) -> dict[str
 def _ppo(hidden_dims: tuple[int, ...], max_iterations: int) -> RslRlOnPolicyRunnerCfg:
     """The published settings but for gamma (.99) and the target of the KL divergence (.01).
 
-    With those the poles stand, but the cart ends 0.7 m from the centre (docs/pendulum-study.md): at 100 Hz a horizon of one
-    second hardly sees what a slow return to the centre earns.
+    With those the poles stand, but the cart ends 0.7 m from the centre (docs/pendulum-study.md): at 100 Hz a horizon
+    of one second hardly sees what a slow return to the centre earns.
     """
     return RslRlOnPolicyRunnerCfg(
         max_iterations=max_iterations,

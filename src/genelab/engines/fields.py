@@ -1,0 +1,47 @@
+"""Where the model fields of the engine contract live in a MuJoCo model."""
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+from torch import Tensor
+
+from genelab.core.errors import unknown
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where a model field of the contract lives in MuJoCo: arrays with the column and sign of the value in each."""
+
+    places: tuple[tuple[str, Any, float], ...]
+    derives_constants: bool = False
+
+
+FIELDS = {
+    "body_mass": Field((("body_mass", ..., 1.0),), derives_constants=True),
+    "body_com": Field((("body_ipos", ..., 1.0),), derives_constants=True),
+    "body_inertia": Field((("body_inertia", ..., 1.0),), derives_constants=True),
+    "geom_friction": Field((("geom_friction", ..., 1.0),)),
+    "joint_damping": Field((("dof_damping", ..., 1.0),)),
+    "joint_armature": Field((("dof_armature", ..., 1.0),), derives_constants=True),
+    "joint_friction": Field((("dof_frictionloss", ..., 1.0),)),
+    "actuator_kp": Field((("actuator_gainprm", np.s_[..., 0], 1.0), ("actuator_biasprm", np.s_[..., 1], -1.0))),
+    "actuator_kd": Field((("actuator_biasprm", np.s_[..., 2], -1.0),)),
+    "gravity": Field((("opt.gravity", ..., 1.0),)),
+}
+
+
+def place(name: str) -> Field:
+    """Where a model field is, by its name in the contract."""
+    if name not in FIELDS:
+        raise unknown("model field", name, FIELDS)
+    return FIELDS[name]
+
+
+def nominal(model: mujoco.MjModel, name: str) -> Tensor:
+    """The value of a model field in the compiled scene, before any world has its own."""
+    array, column, sign = place(name).places[0]
+    return torch.tensor(np.asarray(attrgetter(array)(model))[column] * sign, dtype=torch.float32)

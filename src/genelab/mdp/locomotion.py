@@ -1,0 +1,95 @@
+"""Reward terms of legged robots that follow a velocity command.  All return (N,)."""
+
+import torch
+from torch import Tensor
+
+from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.terms import SensorRefs, SiteRefs, StatefulTerm
+
+
+def track_lin_vel(env: ManagerBasedRlEnv, command: str, variance: float) -> Tensor:
+    """exp(-error² / variance) of the horizontal velocity in the body frame."""
+    error = env.command_manager[command][:, :2] - env.robot.root_lin_vel[:, :2]
+    return torch.exp(-error.square().sum(dim=1) / variance)
+
+
+def track_ang_vel(env: ManagerBasedRlEnv, command: str, variance: float) -> Tensor:
+    """exp(-error² / variance) of the yaw rate."""
+    error = env.command_manager[command][:, 2] - env.robot.root_ang_vel[:, 2]
+    return torch.exp(-error.square() / variance)
+
+
+def feet_air_time(
+    env: ManagerBasedRlEnv, feet: SensorRefs, command: str, low: float, high: float, threshold: float
+) -> Tensor:
+    """Number of feet that have been in the air for between `low` and `high` seconds, if the robot is to move."""
+    air_time = env.contacts.air_time[:, feet]
+    swinging = ((air_time > low) & (air_time < high)).sum(dim=1)
+    return swinging * is_moving(env, command, threshold)
+
+
+def feet_slip(env: ManagerBasedRlEnv, feet: SensorRefs, sites: SiteRefs, command: str, threshold: float) -> Tensor:
+    """Sum of the squared horizontal velocities of feet in contact, if the robot is to move."""
+    speed = env.robot.site_lin_vel(sites)[..., :2].square().sum(dim=-1)
+    return (speed * env.contacts.in_contact[:, feet]).sum(dim=1) * is_moving(env, command, threshold)
+
+
+def any_contact(env: ManagerBasedRlEnv, sensors: SensorRefs) -> Tensor:
+    """One if any of the sensors is in contact."""
+    return env.contacts.in_contact[:, sensors].any(dim=1).float()
+
+
+def lin_vel_z_l2(env: ManagerBasedRlEnv) -> Tensor:
+    """Squared vertical velocity in the body frame."""
+    return env.robot.root_lin_vel[:, 2].square()
+
+
+def ang_vel_xy_l2(env: ManagerBasedRlEnv) -> Tensor:
+    """Squared roll and pitch rates."""
+    return env.robot.root_ang_vel[:, :2].square().sum(dim=1)
+
+
+def tilt_l2(env: ManagerBasedRlEnv) -> Tensor:
+    """Squared horizontal components of gravity in the body frame: 0 when level."""
+    return env.robot.projected_gravity[:, :2].square().sum(dim=1)
+
+
+def base_height_l2(env: ManagerBasedRlEnv, height: float) -> Tensor:
+    """Squared difference of the root's height above the ground below it from `height`, m²."""
+    return (env.height_above_ground(env.robot.root_pos) - height).square()
+
+
+def actuator_force_l2(env: ManagerBasedRlEnv) -> Tensor:
+    """Sum of squared actuator forces or torques."""
+    return env.engine.actuator_force.square().sum(dim=1)
+
+
+def joint_limits(env: ManagerBasedRlEnv) -> Tensor:
+    """How far joints are beyond their limits, rad or m, summed."""
+    pos, limits = env.robot.joint_pos, env.robot.joint_limits
+    return ((limits[:, 0] - pos).clamp(min=0.0) + (pos - limits[:, 1]).clamp(min=0.0)).sum(dim=1)
+
+
+def is_moving(env: ManagerBasedRlEnv, command: str, threshold: float) -> Tensor:
+    """Whether a velocity command asks for motion: horizontal speed plus yaw rate above `threshold`.  (N,) bool"""
+    value = env.command_manager[command]
+    return value[:, :2].norm(dim=1) + value[:, 2].abs() > threshold
+
+
+class JointAccL2(StatefulTerm):
+    """Sum of squared joint accelerations, as differences of velocities over one control step."""
+
+    state = ("_last",)
+
+    def __init__(self, env: ManagerBasedRlEnv):
+        self._env = env
+        self._last = env.robot.joint_vel.clone()
+
+    def __call__(self, env: ManagerBasedRlEnv) -> Tensor:
+        velocity = env.robot.joint_vel
+        acceleration = (velocity - self._last) / env.step_dt
+        self._last.copy_(velocity)
+        return acceleration.square().sum(dim=1)
+
+    def reset(self, env_ids: Tensor) -> None:
+        self._last[env_ids] = self._env.robot.joint_vel[env_ids]
