@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+ENGINES := $(VENV)/.engines
 DEMO := demo
 NODE := examples/deploy/node
 TASK := GeneLab-Inverted-Pendulum-v0
 
-.PHONY: setup demo node test lint format bench clean
+.PHONY: setup engines demo node test lint format bench clean
 
 setup: $(STAMP)
 
@@ -15,6 +16,13 @@ $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $(STAMP)
+
+# Physics engines beside MuJoCo, for their tests; where they cannot be installed, pytest says what it left out.
+engines: $(ENGINES)
+
+$(ENGINES): $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[genesis,mjwarp]' \
+		&& touch $(ENGINES) || echo "genesis and mjwarp could not be installed: their tests are left out"
 
 demo: setup
 	rm -rf $(DEMO)
@@ -36,8 +44,8 @@ node:
 		npm install --prefix $(NODE) --ignore-scripts --no-audit --no-fund --silent || \
 		echo "onnxruntime-node could not be installed: tests in Node.js are left out"
 
-test: setup lint node
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+test: setup engines lint node
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,7 +1,9 @@
 """Physics engines by name. Nothing heavy is imported until an engine is made."""
 
 import importlib.util
+import sys
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from genelab.core.errors import UserError, unknown
@@ -37,6 +39,20 @@ ENGINES = {
         install="pip install genelab",
         summary="MuJoCo's C batch stepper on all CPU cores",
     ),
+    "genesis": EngineInfo(
+        name="genesis",
+        target="genelab.engines.genesis:GenesisEngine",
+        requires="genesis",
+        install="pip install 'genelab[genesis]'",
+        summary="Genesis: all worlds in one kernel, on the CPU or on CUDA",
+    ),
+    "mjwarp": EngineInfo(
+        name="mjwarp",
+        target="genelab.engines.mjwarp:MjwarpEngine",
+        requires="mujoco_warp",
+        install="pip install 'genelab[mjwarp]'",
+        summary="MuJoCo Warp: thousands of worlds on a CUDA device",
+    ),
 }
 
 
@@ -47,4 +63,16 @@ def make_engine(name: str, scene: "Scene", num_envs: int, *, device: str = "cpu"
     info = ENGINES[name]
     if not info.installed:
         raise UserError(f"engine '{name}' is not installed: {info.install}")
-    return load(info.target)(scene, num_envs, device=device, threads=threads)
+    engine = load(info.target)
+    if device == "cpu" and "cuda" in engine.capabilities.devices:
+        _point_at_cuda(name)
+    return engine(scene, num_envs, device=device, threads=threads)
+
+
+@cache
+def _point_at_cuda(name: str) -> None:
+    """Say once that an engine runs on the CPU where it could run on CUDA."""
+    import torch
+
+    if torch.cuda.is_available():
+        print(f"{name}: on the CPU, though there is a CUDA device (--gpu uses it)", file=sys.stderr)

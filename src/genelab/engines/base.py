@@ -135,11 +135,11 @@ class Engine(ABC):
 
     def world_data(self, env_id: int, data: mujoco.MjData | None = None) -> mujoco.MjData:
         """One world as MuJoCo data with poses computed. Viewers and renderers show every engine through this."""
-        data = mujoco.MjData(self.model) if data is None else data
-        data.qpos[:], data.qvel[:] = self.qpos[env_id].cpu().numpy(), self.qvel[env_id].cpu().numpy()
-        data.ctrl[:] = self.ctrl[env_id].cpu().numpy()
-        mujoco.mj_forward(self.model, data)
-        return data
+        world: Any = mujoco.MjData(self.model) if data is None else data
+        world.qpos[:], world.qvel[:] = self.qpos[env_id].cpu().numpy(), self.qvel[env_id].cpu().numpy()
+        world.ctrl[:] = self.ctrl[env_id].cpu().numpy()
+        mujoco.mj_forward(self.model, world)
+        return world
 
     def render(self, env_id: int, camera: str | None = None, width: int = 640, height: int = 480) -> np.ndarray:
         """One RGB frame of one world, (height, width, 3) uint8, by MuJoCo's renderer whichever engine simulates."""

@@ -6,7 +6,6 @@ import time
 from typing import Any, Protocol
 
 from genelab.core.errors import UserError
-from genelab.engines.mujoco import MujocoEngine
 from genelab.envs import ManagerBasedEnv
 
 
@@ -29,20 +28,18 @@ def open_viewer(env: ManagerBasedEnv, realtime: bool = False) -> Viewer:
     """MuJoCo's own viewer on world 0. `realtime` slows the caller down to the speed of the simulated world."""
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise UserError("there is no display to open a window on: use --headless, or --video FILE to record one")
-    if not isinstance(env.engine, MujocoEngine):
-        raise UserError(f"the native viewer shows engine 'mujoco', not '{env.engine.name}': use --video FILE")
-    return _NativeViewer(env, env.engine, realtime)
+    return _NativeViewer(env, realtime)
 
 
 class _NativeViewer:
-    def __init__(self, env: ManagerBasedEnv, engine: MujocoEngine, realtime: bool):
+    def __init__(self, env: ManagerBasedEnv, realtime: bool):
         import mujoco.viewer
 
-        self._engine = engine
-        self._data = engine.world_data(0)
+        self._engine = env.engine
+        self._data = self._engine.world_data(0)
         self._frame_s = env.step_dt if realtime else 0.0
         self._next = time.monotonic()
-        self._handle: Any = mujoco.viewer.launch_passive(engine.model, self._data)
+        self._handle: Any = mujoco.viewer.launch_passive(self._engine.model, self._data)
 
     @property
     def running(self) -> bool:

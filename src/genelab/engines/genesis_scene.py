@@ -1,0 +1,321 @@
+"""How a compiled scene gets into Genesis: the same bodies, joints, shapes and collisions, found by name afterwards.
+
+Genesis is given the compiled `MjModel` itself, so that no value passes through printed XML. What it would leave out or
+change is refused before the build; which geoms may touch which is set to MuJoCo's rule after it.
+"""
+
+import copy
+import logging
+import random
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import mujoco
+import numpy as np
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError
+
+_excepthook = sys.excepthook
+import genesis as gs  # noqa: E402
+
+sys.excepthook = _excepthook  # Genesis puts in its own, which prints every traceback twice
+
+POSITION_CONTROL = int(gs.CTRL_MODE.POSITION)
+"""The control mode with the affine law of MuJoCo's actuators."""
+_INTEGRATORS = {
+    mujoco.mjtIntegrator.mjINT_EULER: gs.integrator.Euler,
+    mujoco.mjtIntegrator.mjINT_IMPLICITFAST: gs.integrator.implicitfast,
+}
+_SOLVERS = {
+    mujoco.mjtSolver.mjSOL_NEWTON: gs.constraint_solver.Newton,
+    mujoco.mjtSolver.mjSOL_CG: gs.constraint_solver.CG,
+}
+_CONES = {
+    mujoco.mjtCone.mjCONE_PYRAMIDAL: gs.friction_cone.pyramidal,
+    mujoco.mjtCone.mjCONE_ELLIPTIC: gs.friction_cone.elliptic,
+}
+_PRIMITIVES = ("PLANE", "SPHERE", "CAPSULE", "CYLINDER", "BOX")
+_HFIELD = mujoco.mjtGeom.mjGEOM_HFIELD.value
+_SHAPES = {_HFIELD, *(getattr(mujoco.mjtGeom, f"mjGEOM_{shape}").value for shape in _PRIMITIVES)}
+
+
+class _CompiledModel(gs.morphs.MJCF):
+    """An `MjModel` in the place of a file name: Genesis's parser takes it, only the check of the name does not."""
+
+    def is_format(self, format: Any) -> bool:
+        return format == gs.constants.MJCF_FORMAT
+
+    def _identifier(self) -> str:
+        return "scene"
+
+
+@dataclass(frozen=True)
+class LoadedScene:
+    """A built Genesis scene and where the parts of the compiled model are in its arrays."""
+
+    scene: gs.Scene
+    solver: Any
+    joint_names: tuple[str, ...]
+    body_names: tuple[str, ...]
+    geom_names: tuple[str, ...]
+    q: Tensor
+    """(nq,) Genesis's index of each position."""
+    dofs: Tensor
+    """(nv,) Genesis's index of each degree of freedom."""
+    links: Tensor
+    """(nbody,) Genesis's index of each body."""
+    movable: Tensor
+    """(nbody,) bool. Genesis has no mass for a body that is fixed to the world."""
+    solid: Tensor
+    """Ids of the geoms that can touch something; Genesis has only these as geoms."""
+    geoms: Tensor
+    """Genesis's index of each of them."""
+
+
+def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene:
+    """Build `num_envs` worlds of a compiled model. Every name must come out as it went in."""
+    _refuse_what_genesis_lacks(model)
+    _start(device, num_envs)
+    sim = gs.options.SimOptions(dt=model.opt.timestep, substeps=1, gravity=tuple(model.opt.gravity))
+    scene = gs.Scene(sim_options=sim, rigid_options=_options(model), show_viewer=False)
+    try:
+        # A default armature would slow joints down; aligning and convexifying would move frames and change shapes.
+        morph = _CompiledModel(
+            file=copy.copy(model), default_armature=None, align=False, convexify=False, decimate=False
+        )
+        entity: Any = scene.add_entity(morph)
+        hfields = np.flatnonzero(model.geom_type == _HFIELD)
+        terrains: dict[int, Any] = {i: scene.add_entity(_terrain(model, i)) for i in hfields.tolist()}
+        scene.build(n_envs=num_envs)
+    except gs.GenesisException as error:
+        raise UserError(f"engine 'genesis' cannot simulate this scene: {error}") from error
+    loaded = _find_parts(model, device, scene, entity, terrains)
+    for i, terrain in terrains.items():
+        index = [terrain.geoms[0].idx]
+        solref_solimp = np.concatenate((model.geom_solref[i], model.geom_solimp[i]))
+        loaded.solver.set_geoms_friction(torch.tensor(model.geom_friction[i, :1], dtype=torch.float32), index)
+        loaded.solver.set_sol_params(torch.tensor(solref_solimp, dtype=torch.float32), index)
+    _set_collision_pairs(model, loaded)
+    return loaded
+
+
+def view(array: Any) -> Tensor:
+    """A Genesis array as a torch tensor on the same memory, worlds first."""
+    return gs.utils.misc.qd_to_torch(array, transpose=True, copy=False)
+
+
+def keep_kernels() -> None:
+    """Write compiled kernels to Genesis's cache now. By itself it does so when a process ends, unless it is killed."""
+    gs.qd.lang.impl.get_runtime().prog.dump_cache_data_to_disk()
+
+
+def arrays(solver: Any, kind: Literal["STATE", "INFO"]) -> dict[str, Tensor]:
+    """Views of all that one step leaves for the next (STATE), or of all model parameters (INFO), by Genesis's names."""
+    items = (item for item in solver.data if getattr(item, "kind", None) == gs.utils.array_class.DataKind[kind])
+    return {item.name: view(item.array) for item in items if hasattr(item, "array") and item.array.shape != ()}
+
+
+@contextmanager
+def no_traces() -> Iterator[None]:
+    """Leave random generators as they were (Genesis draws from NumPy's), and keep compiler warnings quiet.
+
+    Tensors made here are also written outside of torch's inference mode, so they must not be born inside it.
+    """
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    try:
+        with warnings.catch_warnings(), torch.inference_mode(False):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(pytorch)
+
+
+def _refuse_what_genesis_lacks(model: mujoco.MjModel) -> None:
+    """An error that names every feature of the scene that Genesis would drop or change."""
+    opt, solid = model.opt, (model.geom_contype | model.geom_conaffinity) != 0
+    joint, spring, sprung = model.actuator_trnid[:, 0], model.qpos_spring, model.jnt_stiffness != 0
+    simple = np.isin(model.jnt_type, [mujoco.mjtJoint.mjJNT_HINGE.value, mujoco.mjtJoint.mjJNT_SLIDE.value])
+    on_joint = model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT.value
+    affine = [mujoco.mjtBias.mjBIAS_NONE.value, mujoco.mjtBias.mjBIAS_AFFINE.value]
+    lacking = {
+        f"integrator {mujoco.mjtIntegrator(opt.integrator).name}": opt.integrator not in _INTEGRATORS,
+        f"solver {mujoco.mjtSolver(opt.solver).name}": opt.solver not in _SOLVERS,
+        "solver flags": opt.disableflags or opt.enableflags,
+        "fluid forces": opt.density or opt.viscosity,
+        "tendons": model.ntendon,
+        "mocap bodies": model.nmocap,
+        "flexible bodies": model.nflex,
+        "contact pairs": model.npair,
+        "plugins": model.nplugin,
+        "gravity compensation": model.ngravcomp,
+        "contact margins": model.geom_margin[solid].any() or model.geom_gap[solid].any(),
+        "contact priorities": model.geom_priority[solid].any() or (model.geom_solmix[solid] != 1).any(),
+        "frictionless contacts": (model.geom_condim[solid] == 1).any(),
+        "direct solref": (model.geom_solref[solid] < 0).any() or (model.jnt_solref < 0).any(),
+        "collision shapes other than primitives and height fields": not _SHAPES.issuperset(
+            model.geom_type[solid].tolist()
+        ),
+        "height fields that move, turn or have oblong cells": not _flat_hfields(model),
+        "limits of ball joints": (model.jnt_limited.astype(bool) & ~simple).any(),
+        "joint margins": model.jnt_margin.any(),
+        "springs at rest elsewhere than the reference": (spring != model.qpos0)[model.jnt_qposadr[sprung]].any(),
+        "nonlinear damping or stiffness": model.dof_dampingpoly.any() or model.jnt_stiffnesspoly.any(),
+        "force limits of joints": model.jnt_actfrclimited.any(),
+        "actuators of other things than hinges and slides": not on_joint.all() or not simple[joint[on_joint]].all(),
+        "several actuators of one joint": len(set(joint.tolist())) < len(joint),
+        "actuator dynamics": model.na or model.actuator_damping.any() or model.actuator_armature.any(),
+        "nonlinear actuators": model.actuator_gaintype.any() or not np.isin(model.actuator_biastype, affine).all(),
+    }
+    if missing := [feature for feature, used in lacking.items() if used]:
+        raise UserError(f"engine 'genesis' cannot simulate this scene: it has no {', no '.join(missing)}")
+
+
+def _start(device: str, num_envs: int) -> None:
+    """Initialise Genesis, once per process."""
+    backend = gs.cuda if device.startswith("cuda") else gs.cpu
+    if not gs._initialized:
+        wait = f"genesis: compiling kernels for {num_envs} worlds (a minute or two the first time, then cached)…"
+        print(wait, file=sys.stderr, flush=True)
+        # Genesis's warnings are about meshes for pictures. What matters here is compared after the build.
+        gs.init(backend=backend, precision="32", logging_level=logging.ERROR)
+    elif gs.backend != backend:
+        raise UserError(f"engine 'genesis' runs on {gs.backend.name} in this process, so it cannot run on {device}")
+
+
+def _options(model: mujoco.MjModel) -> gs.options.RigidOptions:
+    """MuJoCo's own settings; all that Genesis does differently by default is switched off."""
+    opt, condim = model.opt, model.geom_condim.max(initial=3)
+    return gs.options.RigidOptions(
+        enable_mujoco_compatibility=True,
+        integrator=_INTEGRATORS[opt.integrator],
+        constraint_solver=_SOLVERS[opt.solver],
+        iterations=opt.iterations,
+        ls_iterations=opt.ls_iterations,
+        ls_tolerance=opt.ls_tolerance,
+        noslip_iterations=opt.noslip_iterations,
+        noslip_tolerance=opt.noslip_tolerance,
+        friction_cone=_CONES[opt.cone],
+        impratio=opt.impratio,
+        enable_torsional_friction=bool(condim >= 4),
+        enable_rolling_friction=bool(condim >= 6),
+        constraint_timeconst=None,
+        enable_neutral_collision=True,  # else what touches in the default pose never collides
+        batch_links_info=True,
+        batch_dofs_info=True,
+    )
+
+
+def _flat_hfields(model: mujoco.MjModel) -> bool:
+    for i in np.flatnonzero(model.geom_type == _HFIELD):
+        k, body = model.geom_dataid[i], model.geom_bodyid[i]
+        cells = (model.hfield_size[k, :2] * 2) / (model.hfield_ncol[k] - 1, model.hfield_nrow[k] - 1)
+        if body != 0 or abs(model.geom_quat[i, 0]) < 1 - 1e-9 or not np.isclose(*cells):
+            return False
+    return True
+
+
+def _terrain(model: mujoco.MjModel, geom: int) -> gs.morphs.Terrain:
+    """A height field. MuJoCo keeps rows along y and places its middle, Genesis rows along x and its corner."""
+    k = model.geom_dataid[geom]
+    rows, columns, start = model.hfield_nrow[k], model.hfield_ncol[k], model.hfield_adr[k]
+    x, y, top, _ = model.hfield_size[k]
+    heights = model.hfield_data[start : start + rows * columns].reshape(rows, columns).T * top
+    return gs.morphs.Terrain(
+        height_field=heights,
+        horizontal_scale=float(2 * x / (columns - 1)),
+        vertical_scale=1.0,
+        pos=tuple(model.geom_pos[geom] - (x, y, 0)),
+        visualization=False,
+    )
+
+
+def _find_parts(
+    model: mujoco.MjModel, device: str, scene: gs.Scene, entity: Any, terrains: dict[int, Any]
+) -> LoadedScene:
+    """Find every joint, body and geom by its name; a missing or an extra one is an error."""
+    links = {link.name: link for link in entity.links}
+    joints = {j.name: j for link in entity.links for j in link.joints if j.type != gs.JOINT_TYPE.FIXED}
+    body_names = _same_names("bodies", [model.body(i).name for i in range(model.nbody)], list(links))
+    joint_names = _same_names("joints", [model.joint(i).name for i in range(model.njnt)], list(joints))
+    in_order = [joints[name] for name in joint_names]
+    # Geoms may have no name. Those of one body keep their order; one that can touch is a geom, and one that is seen a
+    # vgeom, which in MuJoCo all are but those of groups 3 and up.
+    shapes = {name: (iter(link.geoms), iter(link.vgeoms)) for name, link in links.items()}
+    geom_names, solid, geoms = [], [], []
+    for i in range(model.ngeom):
+        geom, vgeom = shapes[body_names[model.geom_bodyid[i]]]
+        found = None
+        if model.geom_contype[i] or model.geom_conaffinity[i]:
+            found = terrains[i].geoms[0] if i in terrains else next(geom, None)
+            solid.append(i)
+            geoms.append(-1 if found is None else found.idx)
+        if i not in terrains and (found is None or model.geom_group[i] < 3):
+            found = next(vgeom, None)
+        geom_names.append(model.geom(i).name if i in terrains else found and found.metadata["name"])
+    geom_names += [g.metadata["name"] for pair in shapes.values() for rest in pair for g in rest]
+    expected = [model.geom(i).name for i in range(model.ngeom)]
+    if geom_names != expected:
+        raise UserError(f"engine 'genesis' has geoms {geom_names} instead of {expected}")
+
+    def ids(values: list[int]) -> Tensor:
+        return torch.tensor(values, dtype=torch.int64, device=device)
+
+    return LoadedScene(
+        scene=scene,
+        solver=scene.sim.rigid_solver,
+        joint_names=joint_names,
+        body_names=body_names,
+        geom_names=tuple(expected),
+        q=ids([i for joint in in_order for i in range(joint.q_start, joint.q_end)]),
+        dofs=ids([i for joint in in_order for i in range(joint.dof_start, joint.dof_end)]),
+        links=ids([links[name].idx for name in body_names]),
+        movable=torch.tensor([not links[name].is_fixed for name in body_names], device=device),
+        solid=ids(solid),
+        geoms=ids(geoms),
+    )
+
+
+def _same_names(kind: str, expected: list[str], found: list[str]) -> tuple[str, ...]:
+    """The names in the scene's order, if Genesis has exactly these."""
+    if sorted(expected) != sorted(found) or len(set(expected)) != len(expected):
+        raise UserError(f"engine 'genesis' has {kind} {sorted(found)} instead of {sorted(expected)}")
+    return tuple(expected)
+
+
+def _set_collision_pairs(model: mujoco.MjModel, loaded: LoadedScene) -> None:
+    """Leave exactly MuJoCo's pairs. Genesis has a rule of its own for fixed children, terrains and excluded bodies."""
+    wanted = _collision_pairs(model, loaded.solid.tolist())
+    index = dict(zip(loaded.geoms.tolist(), loaded.solid.tolist(), strict=True))
+    pair_ids = gs.utils.misc.qd_to_torch(loaded.solver.collider.collider_info.collision_pair_idx, copy=False)
+    for a, b in (pair_ids >= 0).nonzero().tolist():
+        pair = frozenset((index[a], index[b]))
+        if pair not in wanted:
+            pair_ids[a, b] = -1
+        wanted.discard(pair)
+    if wanted:
+        names = [" and ".join(sorted(loaded.geom_names[i] for i in pair)) for pair in wanted]
+        raise UserError(f"engine 'genesis' would let pass through each other: {', '.join(sorted(names))}")
+
+
+def _collision_pairs(model: mujoco.MjModel, geoms: list[int]) -> set[frozenset[int]]:
+    """Pairs that MuJoCo tests: masks match, bodies neither welded together, nor parent and child, nor excluded."""
+    weld = model.body_weldid
+    parent = weld[model.body_parentid[weld]]
+    excluded = {frozenset((int(s) >> 16, int(s) & 0xFFFF)) for s in model.exclude_signature}
+    pairs = set()
+    for i, j in ((i, j) for k, i in enumerate(geoms) for j in geoms[k + 1 :]):
+        match = model.geom_contype[i] & model.geom_conaffinity[j] or model.geom_contype[j] & model.geom_conaffinity[i]
+        a, b = int(model.geom_bodyid[i]), int(model.geom_bodyid[j])
+        moving = weld[a] != 0 and weld[b] != 0
+        related = weld[a] == weld[b] or (moving and (weld[a] == parent[b] or weld[b] == parent[a]))
+        if match and not related and frozenset((a, b)) not in excluded:
+            pairs.add(frozenset((i, j)))
+    return pairs
