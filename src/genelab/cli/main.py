@@ -14,7 +14,9 @@ from genelab.cli import export as export_command
 from genelab.cli import info as info_command
 from genelab.cli import list as list_command
 from genelab.cli import play as play_command
+from genelab.cli import probe as probe_command
 from genelab.cli import report as report_command
+from genelab.cli import sim2sim as sim2sim_command
 from genelab.cli import train as train_command
 from genelab.core.errors import RunStopped, UserError, hint
 
@@ -33,11 +35,13 @@ app.command("info")(info_command.info)
 app.command("play")(play_command.play)
 app.command("train")(train_command.train)
 app.command("eval")(eval_command.evaluate)
+app.command("probe")(probe_command.probe)
 app.command("benchmark")(benchmark_command.benchmark)
 app.command("report")(report_command.report)
 app.command("export")(export_command.export)
+app.command("sim2sim")(sim2sim_command.sim2sim)
 
-WITH_OVERRIDES = {"info", "play", "train", "eval", "export"}
+WITH_OVERRIDES = {"info", "play", "train", "eval", "export", "probe", "sim2sim"}
 """Commands that take dotted config overrides."""
 
 # Typer carries its own copy of click and exports only the leaves of its exceptions.

@@ -30,6 +30,24 @@ def setup_policy(
     Networks are built from the config in the checkpoint, so agent overrides have no place here. Returns the setup, the
     environment with its policy, and what the checkpoint says about its origin.
     """
+    setup, checkpoint = resolve_policy(task, path, user, unused=unused, say=say)
+    infos = checkpoint[INFO_KEY]
+    if num_envs is not None:
+        setup.env_cfg.num_envs = num_envs
+    env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
+    policy = make_backend(infos["backend"]).load(env, from_dict(Any, infos["agent"]), checkpoint)
+    return setup, InferenceSetup(env, policy), infos
+
+
+def resolve_policy(
+    task: str,
+    path: Path,
+    user: list[tuple[str, str]],
+    *,
+    unused: dict[str, str] | None = None,
+    say: Callable[[str], None] = print,
+) -> tuple[Setup, dict[str, Any]]:
+    """The task's play configs with the changes a policy was trained with, and the checkpoint that holds it."""
     checkpoint = read_checkpoint(path, task)
     infos = checkpoint[INFO_KEY]
     if infos["backend"] not in BACKENDS:
@@ -46,11 +64,7 @@ def setup_policy(
     for change in apply_run_changes(setup, inherited):
         if change.old != change.new:
             say(f"from the run: {change}")
-    if num_envs is not None:
-        setup.env_cfg.num_envs = num_envs
-    env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
-    policy = make_backend(infos["backend"]).load(env, from_dict(Any, infos["agent"]), checkpoint)
-    return setup, InferenceSetup(env, policy), infos
+    return setup, checkpoint
 
 
 def choose_checkpoint(task: str, root: Path = Path("logs")) -> tuple[Path, str]:

@@ -38,6 +38,11 @@ def render(entries: Sequence[Entry]) -> str:
     ]
     sections = [part for part in parts if part is not None]
     title = _title(entries)
+    return document(f"{title} · genelab report", _header(entries, title, sections), sections)
+
+
+def document(title: str, header: Html, sections: Sequence[Section]) -> str:
+    """A self-contained HTML file around a header and sections."""
     page = tag(
         "html",
         tag(
@@ -46,12 +51,12 @@ def render(entries: Sequence[Entry]) -> str:
             tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
             tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
             tag("meta", name="color-scheme", content="light dark"),
-            tag("title", f"{title} · genelab report"),
+            tag("title", title),
             tag("style", _asset("style.css")),
         ),
         tag(
             "body",
-            _header(entries, title, sections),
+            header,
             tag("main", *sections),
             tag("footer", f"genelab {__version__} · written {now().replace('T', ' ').replace('+00:00', ' UTC')}"),
             tag("script", _asset("script.js")),
@@ -80,9 +85,13 @@ def _header(entries: Sequence[Entry], title: str, sections: Sequence[Section]) -
     else:
         lead = tag("p", tag("span", f"Comparison of {len(entries)} entries"), class_="lead")
     warning = _warning(entries)
+    return tag("header", tag("h1", title), lead, key_figures(entries), warning, contents(sections))
+
+
+def contents(sections: Sequence[Section]) -> Html:
+    """Links to the sections."""
     links = [tag("a", part.title_text, href=f"#{part.anchor}") for part in sections]
-    contents = tag("nav", *links, aria_label="Contents")
-    return tag("header", tag("h1", title), lead, key_figures(entries), warning, contents)
+    return tag("nav", *links, aria_label="Contents")
 
 
 def _warning(entries: Sequence[Entry]) -> Html | None:

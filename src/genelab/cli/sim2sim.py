@@ -1,0 +1,109 @@
+"""genelab sim2sim"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from genelab.cli.options import Dt, Gpu, Task, shortcuts
+from genelab.core.errors import UserError
+
+
+def sim2sim(
+    ctx: typer.Context,
+    task: Task,
+    checkpoint: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CKPT",
+            help="Checkpoint, run directory or 'bundled'; without it, the newest local or the bundled policy.",
+            show_default=False,
+        ),
+    ] = None,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN", help="More policies, with --matrix.", show_default=False)
+    ] = None,
+    engines: Annotated[
+        list[str] | None, typer.Option(help="Engines by name; commas or repeated. [mujoco,genesis]")
+    ] = None,
+    episodes: Annotated[int, typer.Option(help="Episodes in each engine, the same number in every world.")] = 32,
+    out: Annotated[Path, typer.Option(help="Directory for sim2sim.json and sim2sim.html.")] = Path("sim2sim"),
+    margin: Annotated[
+        float | None,
+        typer.Option(help="Difference in return that does not matter (1 % of the mean return).", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Fixes initial states, noise, commands and pushes.")] = 0,
+    pushes: Annotated[bool, typer.Option("--pushes/--no-pushes", help="The pushes of training.")] = True,
+    attribute: Annotated[bool, typer.Option("--attribute", help="Rank the parameters that explain the gap.")] = False,
+    matrix: Annotated[bool, typer.Option("--matrix", help="Test every RUN in every engine too.")] = False,
+    gpu: Gpu = False,
+    dt: Dt = None,
+) -> int:
+    """Compare a policy between physics engines over the same episodes; exits with 1 if a gap exceeds the margin.
+
+    Example: genelab sim2sim GeneLab-Inverted-Pendulum-v0 bundled --engines mujoco,genesis --attribute --out gap
+    """
+    from genelab.experiment.sim2sim.run import JSON_FILE, PAGE_FILE, Sim2SimRequest, run_sim2sim
+
+    if matrix != bool(runs):
+        raise UserError("--matrix needs runs to test" if matrix else f"'{(runs or [''])[0]}' goes with --matrix")
+    chosen = [name.strip() for names in engines or ["mujoco,genesis"] for name in names.split(",") if name.strip()]
+    record = run_sim2sim(
+        Sim2SimRequest(
+            task=task,
+            checkpoint=checkpoint,
+            engines=tuple(dict.fromkeys(chosen)),
+            episodes=episodes,
+            seed=seed,
+            margin=margin,
+            pushes=pushes,
+            attribute=attribute,
+            matrix=tuple(runs or ()),
+            overrides=shortcuts(ctx.obj, gpu=gpu, dt=dt),
+            out=out,
+        ),
+        say=typer.echo,
+    )
+    _print(record)
+    typer.echo(f"written to {out / JSON_FILE} and {out / PAGE_FILE}")
+    return 0 if record["passed"] else 1
+
+
+def _print(record: dict[str, Any]) -> None:
+    """The comparison as a table and lines."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    source, baseline = record["source"], record["self_baseline"]
+    for engine, gap in record["comparisons"].items():
+        table = Table(title=f"{engine} against {source}", title_justify="left", box=box.SIMPLE_HEAD)
+        table.add_column("metric", no_wrap=True)
+        for column in (source, engine, "difference", "95 % interval", "Holm p", *baseline):
+            table.add_column(column, justify="right", no_wrap=True)
+        for name, m in gap["metrics"].items():
+            numbers = f"{m['source']:.4g}", f"{m['target']:.4g}", f"{m['difference']:+.3g}"
+            tests = f"{m['ci95'][0]:+.2g} to {m['ci95'][1]:+.2g}", f"{m['p_holm']:.2g}"
+            ours = (b["metrics"].get(name) for b in baseline.values())
+            table.add_row(name, *numbers, *tests, *("-" if b is None else f"{b['difference']:+.2g}" for b in ours))
+        Console(width=None if sys.stdout.isatty() else 120).print(table)
+    for engine, scripts in record["open_loop"].items():
+        for script, quantities in scripts.items():
+            parted = [f"{name} at step {q['first_step']}" for name, q in quantities.items() if q["first_step"]]
+            typer.echo(f"open loop, {script}: {engine} parts from {source} in {', '.join(parted) or 'nothing'}")
+    for engine, found in record.get("attribution", {}).items():
+        typer.echo(f"{engine}: the gap is {found['size']:.3g} times what halving dt does")
+        for one in found["ranking"][:3] if found["size"] > 1.0 else ():
+            typer.echo(
+                f"  {one['parameter']} explains {100 * one['explained']:.0f} % ({one['estimate'] or 'no effect'})"
+            )
+    for row in record.get("matrix", []):
+        cells = [f"{cell['return_mean']:.4g} in {engine}" for engine, cell in row["tested_in"].items()]
+        typer.echo(f"{row['checkpoint']}, trained in {row['trained_in']}: {', '.join(cells)}")
+    for name, gap in {**{f"{source}, {k}": v for k, v in baseline.items()}, **record["comparisons"]}.items():
+        falls, test = gap["falls"], gap["equivalence"]
+        typer.echo(
+            f"{name}: {gap['verdict']}, return {test['difference']:+.4g} (margin {test['margin']:.4g}, TOST p "
+            f"{test['p']:.2g}), falls {falls['source']} -> {falls['target']} (McNemar p {falls['p']:.2g})"
+        )

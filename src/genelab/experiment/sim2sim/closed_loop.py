@@ -1,0 +1,109 @@
+"""The paired closed loop: the same episodes in every engine.
+
+A block is one episode in every world. All worlds start together from a seed of the block, and none starts anew before
+the next block, so episode k has the same initial state, noise, commands and pushes in every engine.
+"""
+
+import hashlib
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError
+from genelab.core.rng import Streams, derive_seed
+from genelab.experiment.sim2sim.envs import PairedEnv
+from genelab.experiment.sim2sim.metrics import GAUGES, derive
+from genelab.rl.backends.base import Policy
+
+
+@dataclass(frozen=True)
+class Trace:
+    """States (T, N, nq or nv) before each control step of the first block, and the actions (T, N, A) taken in them."""
+
+    qpos: Tensor
+    qvel: Tensor
+    actions: Tensor
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """What happened in each of E episodes, in the same order in every engine."""
+
+    values: dict[str, np.ndarray]
+    """(E,) by metric, NaN where it is not defined. Length comes first: engines that differ show there first."""
+    fallen: np.ndarray
+    """(E,) bool: ended by a termination rather than by its time."""
+    schedule: tuple[str, ...]
+    """Digests of every random draw. Equal digests: the same noise, commands and pushes."""
+    start: np.ndarray
+    """(E, nq + nv) initial states."""
+    seconds: float
+    trace: Trace
+
+
+@torch.no_grad()
+def run_episodes(env: PairedEnv, policy: Policy, seed: int, blocks: int = 1) -> Episodes:
+    """Run one episode per world and block."""
+    began = time.perf_counter()
+    runs = [_Block(env, policy, derive_seed(seed, f"episodes/{block}")) for block in range(blocks)]
+    return Episodes(
+        values={name: np.concatenate([run.values[name] for run in runs]) for name in runs[0].values},
+        fallen=np.concatenate([run.fallen for run in runs]),
+        schedule=tuple(run.schedule for run in runs),
+        start=np.concatenate([run.start for run in runs]),
+        seconds=time.perf_counter() - began,
+        trace=runs[0].trace,
+    )
+
+
+class _Block:
+    """One episode in every world."""
+
+    def __init__(self, env: PairedEnv, policy: Policy, seed: int):
+        self._env = env
+        self._running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+        self._sums: dict[str, Tensor] = {}
+        self._ended: dict[str, Tensor] = {}
+        obs = env.reset(seed=seed)
+        policy.reset()
+        states: list[tuple[Tensor, Tensor, Tensor]] = []
+        for _ in range(env.max_episode_length):
+            action = policy.act(obs)
+            states.append((env.engine.qpos.clone(), env.engine.qvel.clone(), action.clone()))
+            obs, _, _, _, extras = env.step(action)
+            for name, value in (item for gauge in GAUGES for item in gauge(env).items()):
+                sums = self._sums.setdefault(name, torch.zeros_like(value, dtype=torch.float64))
+                sums += torch.where(self._running, value, 0.0)
+            if extras["finished"] is not None:
+                self._finish(extras["finished"])
+        if bool(self._running.any()):
+            raise UserError("the task's episodes do not end: it has no time-out")
+        self.trace = Trace(*(torch.stack(parts) for parts in zip(*states, strict=True)))
+        self.start = torch.cat(states[0][:2], dim=1).double().cpu().numpy()
+        self.fallen = self._ended.pop("fallen").bool().cpu().numpy()
+        means = derive(env, {name: total / self._ended["length"] for name, total in self._sums.items()})
+        self.values = {name: value.cpu().numpy() for name, value in {**self._ended, **means}.items()}
+        self.schedule = _digest(env.streams)
+
+    def _finish(self, finished: Any) -> None:
+        """Keep the records of episodes that end now for the first time."""
+        cfg, new = self._env.cfg, self._running[finished.env_ids]
+        record = {"length": finished.lengths, "return": finished.returns}
+        record |= {f"reward {name}": row for name, row in zip(cfg.rewards, finished.reward_terms, strict=True)}
+        record |= {f"metric {name}": row for name, row in zip(cfg.metrics, finished.metrics, strict=True)}
+        record["fallen"] = self._env.terminated[finished.env_ids]
+        for name, values in record.items():
+            kept = self._ended.setdefault(name, torch.zeros_like(self._running, dtype=torch.float64))
+            kept[finished.env_ids[new]] = values[new].double()
+        self._running[finished.env_ids] = False
+
+
+def _digest(streams: Streams) -> str:
+    sha = hashlib.sha256()
+    for name, state in sorted(streams.state_dict()["generators"].items()):
+        sha.update(name.encode() + state.cpu().numpy().tobytes())
+    return sha.hexdigest()

@@ -1,0 +1,88 @@
+"""What is measured in each control step of an episode, besides the task's own rewards and metrics.
+
+A gauge returns values (N,) by name, none where it does not apply: a fixed base has no attitude, a scene without contact
+sensors no strides.
+"""
+
+import torch
+from torch import Tensor
+
+from genelab.core.math import cross, quat_apply, quat_apply_inverse
+from genelab.envs import ManagerBasedRlEnv
+
+WALKING = 0.05
+"""m/s below which a cost of transport means nothing."""
+AXES = ("x", "y", "yaw")
+
+
+def effort(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
+    """Mean actuator force, N or N m, and mechanical power of all actuators, W."""
+    entity = env.robot.entity
+    if not len(entity.actuator_ids):
+        return {}
+    force = env.engine.actuator_force[:, torch.as_tensor(entity.actuator_ids)]
+    gear = torch.tensor(env.scene.model.actuator_gear[entity.actuator_ids, 0], dtype=force.dtype, device=env.device)
+    speed = env.robot.joint_vel[:, [env.robot.joint_names.index(joint) for joint in entity.actuated_joints]]
+    return {"actuator force": force.abs().mean(dim=1), "power": (force * gear * speed).abs().sum(dim=1)}
+
+
+def action_rate(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
+    """Mean change of the action since the last step."""
+    return {"action rate": (env.action_manager.action - env.action_manager.previous_action).abs().mean(dim=1)}
+
+
+def posture(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
+    """Height, tilt and speed of a free base."""
+    if env.robot.entity.free_qpos is None:
+        return {}
+    tilt = (-env.robot.projected_gravity[:, 2]).clamp(-1.0, 1.0).acos()
+    speed = env.robot.body_lin_vel[:, 0, :2].norm(dim=1)
+    return {"base height": env.robot.body_pos[:, 0, 2], "base tilt": tilt, "base speed": speed}
+
+
+def velocity_error(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
+    """Distance between commanded and reached velocity per axis, in the frame of a free base."""
+    terms = [term for name, term in env.command_manager.terms.items() if "velocity" in f"{name} {term}".lower()]
+    commands = [term.command for term in terms if term.command.shape[1] >= len(AXES)]
+    if not commands or env.robot.entity.free_qpos is None:
+        return {}
+    quat = env.robot.body_quat[:, 0]
+    linear = quat_apply_inverse(quat, env.robot.body_lin_vel[:, 0])
+    turning = quat_apply_inverse(quat, env.robot.body_ang_vel[:, 0])
+    reached = (linear[:, 0], linear[:, 1], turning[:, 2])
+    return {f"velocity error {axis}": (commands[0][:, i] - reached[i]).abs() for i, axis in enumerate(AXES)}
+
+
+def contact(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
+    """Touching, touch-downs, force at touch-down and sliding speed of every contact sensor, for `derive`."""
+    found = {}
+    for row, (name, sensor) in enumerate(env.cfg.scene.contact_sensors.items()):
+        model, engine = env.scene.model, env.engine
+        on_geom = sensor.kind == "geom"
+        body = int(model.geom(sensor.side).bodyid[0]) if on_geom else model.body(sensor.side).id
+        arm = torch.zeros(3) if not on_geom else torch.tensor(model.geom(sensor.side).pos, dtype=torch.float32)
+        arm = quat_apply(engine.body_quat[:, body], arm.to(env.device).expand(env.num_envs, 3))
+        velocity = engine.body_lin_vel[:, body] + cross(engine.body_ang_vel[:, body], arm)
+        touching, landed = env.contacts.in_contact[:, row].float(), env.contacts.first_contact[:, row].float()
+        found[f"{name} duty factor"] = touching
+        found[f"{name} stride frequency"] = landed / env.step_dt
+        found[f"{name} touch-down force"] = landed / env.step_dt * env.contacts.force[:, row].norm(dim=1)
+        found[f"{name} slip"] = touching * velocity[:, :2].norm(dim=1)
+    return found
+
+
+GAUGES = (effort, action_rate, posture, velocity_error, contact)
+
+
+def derive(env: ManagerBasedRlEnv, means: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The means of an episode with ratios in their place: per touch-down, per time in contact, per distance."""
+    derived = dict(means)
+    for name in env.cfg.scene.contact_sensors:
+        derived[f"{name} touch-down force"] = means[f"{name} touch-down force"] / means[f"{name} stride frequency"]
+        derived[f"{name} slip"] = means[f"{name} slip"] / means[f"{name} duty factor"]
+    speed = derived.pop("base speed", None)
+    if speed is not None and "power" in means:
+        model = env.scene.model
+        weight = float(model.body_subtreemass[env.robot.entity.body_ids[0]] * -model.opt.gravity[2])
+        derived["cost of transport"] = torch.where(speed > WALKING, means["power"] / (weight * speed), torch.nan)
+    return derived

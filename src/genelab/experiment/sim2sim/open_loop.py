@@ -1,0 +1,173 @@
+"""Open loop: the same initial states and the same actions in every engine, with no policy to make up for differences.
+
+- drop: off the default pose, a free base lifted, tilted and turning, while the actuators hold the default pose;
+- step: from the default pose, one actuator's target jumps;
+- rollout: states along the recorded episodes, and the actions that were taken from there on.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+from torch import Tensor
+
+from genelab.core.math import quat_from_axis_angle, quat_mul
+from genelab.experiment.sim2sim.closed_loop import Trace
+from genelab.experiment.sim2sim.envs import PairedEnv
+
+STEPS = 200
+"""Control steps of each script."""
+JUMP = 0.5
+"""Raw action of the step script."""
+LIFT, TILT, TURN = 0.1, 0.3, 1.0
+"""How the drop script sets a free base: metres, rad, rad/s."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """Where all worlds start and what is done to them."""
+
+    qpos: Tensor
+    """(N, nq)"""
+    qvel: Tensor
+    actions: Tensor
+    """(T, N, A)"""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that is compared, up to a tolerance in its unit."""
+
+    unit: str
+    tolerance: float
+    relative: bool = False
+    """The tolerance is a share of the largest value in the source engine."""
+
+
+QUANTITIES = {
+    "joint position": Quantity("m or rad", 1e-3),
+    "joint velocity": Quantity("m/s or rad/s", 1e-2),
+    "base position": Quantity("m", 1e-3),
+    "base orientation": Quantity("rad", 1e-3),
+    "base velocity": Quantity("m/s or rad/s", 1e-2),
+    "actuator force": Quantity("N or N m", 0.01, relative=True),
+    "contact force": Quantity("N", 0.05, relative=True),
+}
+
+Motion = dict[str, np.ndarray]
+"""Quantity to (T, N, d); ``qvel`` beside them, for attribution."""
+
+
+def make_scripts(env: PairedEnv, trace: Trace, steps: int = STEPS) -> dict[str, Script]:
+    """The scripts for the worlds of an environment; `trace` is what the policy did in the source engine."""
+    worlds, actions = env.num_envs, env.num_actions
+    rest = env.engine.default_qpos.expand(worlds, -1).clone()
+    still = torch.zeros_like(env.engine.qvel)
+    nothing = torch.zeros(steps, worlds, actions, device=env.device)
+    jump = nothing.clone()
+    jump[:, torch.arange(worlds), torch.arange(worlds) % actions] = JUMP
+    return {
+        "drop": Script(*_dropped(env, rest.clone(), still.clone()), nothing),
+        "step": Script(rest, still, jump),
+        "rollout": _recorded(trace, steps),
+    }
+
+
+def _dropped(env: PairedEnv, qpos: Tensor, qvel: Tensor) -> tuple[Tensor, Tensor]:
+    offsets = torch.linspace(-0.1, 0.1, env.num_envs, device=env.device).unsqueeze(1)
+    for name, entity in env.scene.entities.items():
+        robot = env.entities[name]
+        low, high = robot.joint_limits.to(env.device).unbind(1)
+        if len(entity.qpos_ids):
+            qpos[:, torch.as_tensor(entity.qpos_ids)] = (robot.default_joint_pos + offsets).clamp(low, high)
+        if entity.free_qpos is not None and entity.free_qvel is not None:
+            at = entity.free_qpos
+            axis = torch.tensor([math.sqrt(0.5), math.sqrt(0.5), 0.0], device=env.device)
+            turned = quat_from_axis_angle(axis, torch.tensor(TILT, device=env.device))
+            qpos[:, at + 2] += LIFT
+            qpos[:, at + 3 : at + 7] = quat_mul(turned, qpos[:, at + 3 : at + 7])
+            qvel[:, entity.free_qvel + 5] = TURN
+    return qpos, qvel
+
+
+def _recorded(trace: Trace, steps: int) -> Script:
+    """World i starts at another moment of its episode than its neighbours, so that all phases are covered."""
+    length, worlds = trace.actions.shape[:2]
+    steps = min(steps, length)
+    starts = torch.linspace(0, length - steps, worlds).long()
+    ids = torch.arange(worlds)
+    actions = torch.stack([trace.actions[starts + step, ids] for step in range(steps)])
+    return Script(trace.qpos[starts, ids], trace.qvel[starts, ids], actions)
+
+
+@torch.no_grad()
+def replay(env: PairedEnv, script: Script) -> Motion:
+    """Carry out a script; what each quantity was after every control step."""
+    env.reset(seed=0)
+    env.engine.set_state(env.worlds, script.qpos.to(env.device), script.qvel.to(env.device))
+    joints, free = _addresses(env.scene.model)
+    recorded: dict[str, list[Tensor]] = {}
+    for action in script.actions:
+        env.action_manager.process(action.to(env.device))
+        env.engine.step(env.cfg.decimation)
+        qpos, qvel = env.engine.qpos, env.engine.qvel
+        values = {"qvel": qvel}
+        if joints[0]:
+            values |= {"joint position": qpos[:, joints[0]], "joint velocity": qvel[:, joints[1]]}
+        for at, dof in free[:1]:
+            values |= {
+                "base position": qpos[:, at : at + 3],
+                "base orientation": qpos[:, at + 3 : at + 7],
+                "base velocity": qvel[:, dof : dof + 6],
+            }
+        if env.scene.model.nu:
+            values["actuator force"] = env.engine.actuator_force
+        if env.scene.contact_slices:
+            values["contact force"] = torch.cat([env.engine.contact(name) for name in env.scene.contact_slices], dim=1)
+        for name, value in values.items():
+            recorded.setdefault(name, []).append(value.double().cpu().clone())
+    return {name: torch.stack(values).numpy() for name, values in recorded.items()}
+
+
+def part(source: Motion, target: Motion, step_dt: float) -> dict[str, Any]:
+    """Where and by how much two motions part: of each quantity the worst component, in the mean and the worst world."""
+    return {name: _part(name, source[name], target[name], step_dt) for name in QUANTITIES if name in source}
+
+
+def _part(name: str, source: np.ndarray, target: np.ndarray, step_dt: float) -> dict[str, Any]:
+    quantity = QUANTITIES[name]
+    tolerance = quantity.tolerance * (max(float(np.abs(source).max()), 1e-9) if quantity.relative else 1.0)
+    error = _angles(source, target) if name == "base orientation" else np.abs(target - source).max(axis=2)  # (T, N)
+    worst = error.max(axis=1)
+    beyond = np.flatnonzero(~(worst <= tolerance))
+    return {
+        "unit": quantity.unit,
+        "tolerance": tolerance,
+        "first_step": int(beyond[0]) + 1 if beyond.size else None,
+        "first_time_s": float((beyond[0] + 1) * step_dt) if beyond.size else None,
+        "error_there": float(worst[beyond[0]]) if beyond.size else None,
+        "max_error": float(worst.max()),
+        "mean_curve": error.mean(axis=1).tolist(),
+        "worst_curve": worst.tolist(),
+    }
+
+
+def _angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Angles between quaternions, from the distance of the nearer of b and -b, which is exact for small angles too."""
+    chord = np.minimum(np.linalg.norm(a - b, axis=2), np.linalg.norm(a + b, axis=2))
+    return 4.0 * np.arcsin(np.clip(chord / 2.0, 0.0, 1.0))
+
+
+def _addresses(model: mujoco.MjModel) -> tuple[tuple[list[int], list[int]], list[tuple[int, int]]]:
+    """Columns of qpos and qvel of all hinges and slides, and the first ones of each free joint."""
+    kinds = model.jnt_type
+    simple = [j for j in range(model.njnt) if kinds[j] in _SIMPLE]
+    free = [j for j in range(model.njnt) if kinds[j] == mujoco.mjtJoint.mjJNT_FREE.value]
+    columns = ([int(model.jnt_qposadr[j]) for j in simple], [int(model.jnt_dofadr[j]) for j in simple])
+    return columns, [(int(model.jnt_qposadr[j]), int(model.jnt_dofadr[j])) for j in free]
+
+
+_SIMPLE = (mujoco.mjtJoint.mjJNT_HINGE.value, mujoco.mjtJoint.mjJNT_SLIDE.value)

@@ -1,0 +1,69 @@
+"""Statistics of paired differences, on numpy alone: every episode is run in both engines and compared with itself."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+RESAMPLES = 10_000
+
+
+def bootstrap_means(differences: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarray:
+    """Means of resampled differences, (resamples,).
+
+    Their spread is widened by sqrt(n / (n - 1)): without it a bootstrap takes the variance of a small sample for too
+    small, and its intervals are too narrow.
+    """
+    n = len(differences)
+    # How often each pair is drawn is all that a mean depends on.
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1.0 / n), size=resamples)
+    means = counts @ differences / n
+    return differences.mean() + (means - differences.mean()) * math.sqrt(n / max(1, n - 1))
+
+
+def interval(means: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    """The central interval of bootstrap means."""
+    low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return float(low), float(high)
+
+
+def permutation_p(differences: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> float:
+    """Two-sided p-value of a mean difference, if either engine could as well have been the other.
+
+    The sign of each difference is flipped: all 2^n ways where that is no more than `resamples`, else a sample of them.
+    """
+    n = len(differences)
+    observed = abs(differences.mean()) * (1.0 - 1e-9)  # equal ways must count as equal in spite of rounding
+    if 2**n <= resamples:
+        signs = np.array(list(itertools.product((1.0, -1.0), repeat=n)))
+        return float((np.abs(signs @ differences / n) >= observed).mean())
+    signs = np.random.default_rng(seed).choice((1.0, -1.0), size=(resamples, n))
+    extreme = int((np.abs(signs @ differences / n) >= observed).sum())
+    return (extreme + 1) / (resamples + 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted for their number (Holm's step-down): below 0.05 is significant at 5 % over the whole family."""
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted
+
+
+def mcnemar_p(only_first: int, only_second: int) -> float:
+    """Exact two-sided p-value of McNemar's test, from the pairs in which only one of the two fell."""
+    n = only_first + only_second
+    tail = sum(math.comb(n, k) for k in range(min(only_first, only_second) + 1)) / 2**n
+    return min(1.0, 2.0 * tail)
+
+
+def tost_p(means: np.ndarray, margin: float) -> float:
+    """P-value of two one-sided tests on bootstrap means: that the difference is at least `margin`, either way.
+
+    Below 0.05 the difference is shown to be smaller than the margin; the 90 % interval then lies within it.
+    """
+    worse = max(int((means <= -margin).sum()), int((means >= margin).sum()))
+    return (worse + 1) / (len(means) + 1)
