@@ -1,7 +1,7 @@
 """Write what is generated in the documentation: python docs/make_pages.py
 
-docs/tasks.md comes from the tasks' docstrings; tables and the example in README.md and docs/pendulum-study.md come from
-results/, benchmarks/results/ and examples/.
+docs/tasks.md comes from the tasks' docstrings, the table in docs/terrain.md from the shapes' sizes; tables and the
+example in README.md and docs/pendulum-study.md come from results/, benchmarks/results/ and examples/.
 """
 
 import inspect
@@ -15,6 +15,7 @@ from typing import Any
 
 from genelab.core.overrides import show
 from genelab.core.registry import load, tasks
+from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
@@ -28,7 +29,13 @@ def pages() -> dict[str, str]:
     readme = _fill(readme, "example", f"```python\n{(ROOT / 'examples/pointer.py').read_text(encoding='utf-8')}```")
     study = (ROOT / "docs/pendulum-study.md").read_text(encoding="utf-8")
     study = _fill(study, "study", runpy.run_path(str(ROOT / "benchmarks/cpu_study.py"))["table"]().rstrip())
-    return {"docs/tasks.md": task_page(), "README.md": readme, "docs/pendulum-study.md": study}
+    terrain = _fill((ROOT / "docs/terrain.md").read_text(encoding="utf-8"), "sizes", terrain_sizes())
+    return {
+        "docs/tasks.md": task_page(),
+        "README.md": readme,
+        "docs/pendulum-study.md": study,
+        "docs/terrain.md": terrain,
+    }
 
 
 def task_page() -> str:
@@ -44,6 +51,26 @@ def task_page() -> str:
             lines += [f"| `{path}` | {show(value)} |" for path, value in changes.items()]
             lines.append("")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def terrain_sizes() -> str:
+    """Every shape of terrain cells and how large it gets."""
+    meaning = {
+        "flat": "",
+        "stairs": "stairs 0.3 m wide; their height, m",
+        "boxes": "20 boxes with sides of 0.4 to 1 m; the greatest height, m",
+        "rough": "random heights every 0.2 m, in steps of 2 cm; the largest, m",
+        "slope": "rise over run",
+        "wave": "half height of the waves, m",
+        "stones": "stepping stones of 0.6 m; the distance between them, m",
+        "gaps": "trenches around the middle, 1 m apart; their width, m",
+    }
+    lines = ["| shape | what grows | Go1 | G1 |", "| --- " * 4 + "|"]
+    for name, text in meaning.items():
+        shapes = ", ".join(f"`{shape}`" for shape in SHAPES if size_name(shape) == name)
+        sizes = [" to ".join(map(str, table[name])) if name in table else "" for table in (SIZES, LARGE_SIZES)]
+        lines.append(f"| {shapes} | {text} | {sizes[0]} | {sizes[1]} |")
+    return "\n".join(lines)
 
 
 def results_table() -> str:

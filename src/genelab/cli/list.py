@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from genelab.cli.table import echo_table
 from genelab.core.errors import UserError, unknown
 from genelab.core.registry import tasks
 
@@ -23,9 +24,7 @@ def list_things(
     if tag is not None and kind != "tasks":
         raise UserError("--tag goes with 'list tasks'")
     rows = {"tasks": lambda: _tasks(tag), "robots": _robots, "engines": _engines, "backends": _backends}[kind]()
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    echo_table(rows)
 
 
 def _tasks(tag: str | None) -> list[tuple[str, ...]]:

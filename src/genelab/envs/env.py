@@ -29,6 +29,7 @@ from genelab.envs.managers import (
     TerminationManager,
 )
 from genelab.envs.robot import Robot
+from genelab.envs.spawn import Spawn, WorldGroups
 from genelab.envs.terms import Term, check_shape
 from genelab.scene.scene import Scene
 
@@ -50,6 +51,8 @@ class ManagerBasedEnv:
             cfg.simulation.engine, self.scene, cfg.num_envs, device=self.device, threads=cfg.simulation.threads
         )
         self.entities = {name: Robot(self.engine, entity) for name, entity in self.scene.entities.items()}
+        self.terrain = None if self.scene.terrain is None else self.scene.terrain.to(self.device)
+        self.spawn = Spawn(self.terrain, cfg.num_envs, self.device)
         self.step_count = 0
         """Control steps since the environment was made."""
 
@@ -60,7 +63,12 @@ class ManagerBasedEnv:
 
     def height_above_ground(self, points: Tensor) -> Tensor:
         """Height of points (…, 3) over the ground straight below them, metres."""
-        return points[..., 2]
+        return points[..., 2] if self.terrain is None else points[..., 2] - self.terrain.height(points)
+
+    @property
+    def world_groups(self) -> WorldGroups | None:
+        """Groups of worlds that an evaluation reports separately, if there are any."""
+        return self.spawn.groups
 
     @torch.no_grad()
     def play_step(self) -> None:
@@ -176,6 +184,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             "episode_length_buf": self.episode_length_buf.clone(),
             "skipped_steps": self._skipped_steps.clone(),
             "obs": {name: value.clone() for name, value in self.obs.items()},
+            "spawn": self.spawn.state_dict(),
             "encoder_bias": {name: robot.encoder_bias for name, robot in self.entities.items()},
             "step_count": self.step_count,
             "failed_worlds": self.failed_worlds,
@@ -192,6 +201,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.episode_length_buf.copy_(state["episode_length_buf"])
         self._skipped_steps.copy_(state["skipped_steps"])
         self.obs = {name: value.to(self.device) for name, value in state["obs"].items()}
+        self.spawn.load_state_dict(state["spawn"])
         for name, robot in self.entities.items():
             robot.encoder_bias = state["encoder_bias"][name]
         self.step_count = state["step_count"]

@@ -68,6 +68,7 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
         "num_episodes": result["num_episodes"],
         "complete": result["complete"],
         "metrics": result["metrics"],
+        **result["groups"],
         "episodes": result["episodes"],
         "steps": result["steps"],
         "wall_clock_seconds": result["wall_clock_seconds"],

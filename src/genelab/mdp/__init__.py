@@ -2,6 +2,7 @@
 
 from genelab.mdp.actions import JointPositionActionCfg
 from genelab.mdp.commands import UniformCommandCfg, VelocityCommandCfg
+from genelab.mdp.curriculum import terrain_levels, velocity_curriculum
 from genelab.mdp.events import jitter_joints, place_root, push_joint, push_root
 from genelab.mdp.locomotion import (
     JointAccL2,
@@ -17,13 +18,14 @@ from genelab.mdp.locomotion import (
     track_ang_vel,
     track_lin_vel,
 )
-from genelab.mdp.metrics import ang_vel_error, joint_abs, lin_vel_error
+from genelab.mdp.metrics import achieved_speed, ang_vel_error, commanded_speed, joint_abs, lin_vel_error
 from genelab.mdp.observations import (
     base_ang_vel,
     base_lin_vel,
     body_ang_vel,
     command_hint,
     generated_command,
+    height_scan,
     joint_pos_rel,
     joint_vel,
     last_action,
@@ -56,6 +58,7 @@ __all__ = [
     "JointPositionActionCfg",
     "UniformCommandCfg",
     "VelocityCommandCfg",
+    "achieved_speed",
     "action_rate_l2",
     "actuator_force_l2",
     "alive",
@@ -68,11 +71,13 @@ __all__ = [
     "body_ang_vel",
     "command_distance_l2",
     "command_hint",
+    "commanded_speed",
     "cos_joint",
     "cos_pole_chain",
     "feet_air_time",
     "feet_slip",
     "generated_command",
+    "height_scan",
     "jitter_joints",
     "joint_abs",
     "joint_beyond",
@@ -97,10 +102,12 @@ __all__ = [
     "randomize_gravity",
     "randomize_mass",
     "survived",
+    "terrain_levels",
     "tilt_l2",
     "tilted",
     "time_out",
     "track_ang_vel",
     "track_lin_vel",
     "trot",
+    "velocity_curriculum",
 ]

@@ -1,6 +1,7 @@
 """Command terms."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -56,17 +57,49 @@ class VelocityCommandCfg(CommandTermCfg):
 
 
 class VelocityCommand(CommandTerm):
-    """See `VelocityCommandCfg`."""
+    """See `VelocityCommandCfg`. Also knows where a robot that follows the commands exactly would be by now."""
 
     cfg: VelocityCommandCfg
+
+    def __init__(self, name: str, cfg: VelocityCommandCfg, env: ManagerBasedRlEnv, dim: int):
+        super().__init__(name, cfg, env, dim)
+        self.ranges = torch.tensor([cfg.lin_x, cfg.lin_y, cfg.ang_z], device=env.device)
+        """(3, 2) what commands are drawn from now; a curriculum may widen it."""
+        self.course = torch.zeros(env.num_envs, 3, device=env.device)
+        """(N, 3) x, y and heading of a robot that follows the commands exactly, from where its episode began."""
+        self._held: Tensor | None = None
+
+    def hold(self, commands: Tensor) -> None:
+        """Give every world one command (N, 3) for good, from the next reset on."""
+        self._held = commands
 
     def resample(self, env_ids: Tensor) -> None:
         cfg, n = self.cfg, len(env_ids)
         draw = self._env.streams.uniform(self._stream, (n, 4))
-        low, high = (torch.tensor([cfg.lin_x[i], cfg.lin_y[i], cfg.ang_z[i]], device=draw.device) for i in range(2))
+        low, high = self.ranges.unbind(dim=1)
         command = low + (high - low) * draw[:, :3]
         forward = (draw[:, 3] >= cfg.standing_share) & (draw[:, 3] < cfg.standing_share + cfg.forward_share)
         command[forward, 0] = command[forward, 0].abs().clamp(min=cfg.forward_min)
         command[forward, 1:] = 0.0
         command[draw[:, 3] < cfg.standing_share] = 0.0
-        self.command[env_ids] = command
+        self.command[env_ids] = command if self._held is None else self._held[env_ids]
+
+    def step(self, dt: float) -> None:
+        heading = self.course[:, 2]
+        along, left = self.command[:, 0] * dt, self.command[:, 1] * dt
+        self.course[:, 0] += heading.cos() * along - heading.sin() * left
+        self.course[:, 1] += heading.sin() * along + heading.cos() * left
+        self.course[:, 2] += self.command[:, 2] * dt
+        super().step(dt)
+
+    def reset(self, env_ids: Tensor) -> None:
+        self.course[env_ids] = 0.0
+        super().reset(env_ids)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "ranges": self.ranges.clone(), "course": self.course.clone()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.ranges.copy_(state["ranges"])
+        self.course.copy_(state["course"])

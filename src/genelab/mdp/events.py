@@ -26,11 +26,16 @@ def push_joint(env: ManagerBasedRlEnv, env_ids: Tensor, joint: JointRef, velocit
 
 
 def place_root(env: ManagerBasedRlEnv, env_ids: Tensor, xy: float, yaw: float = math.pi) -> None:
-    """The root at its default pose, moved by U(-xy, xy) in the plane and turned by U(-yaw, yaw), at rest."""
-    default = env.engine.default_qpos[env.robot.entity.free_qpos or 0 :][:3].expand(len(env_ids), 3)
+    """The root at its default pose in the middle of the world's cell, at rest.
+
+    Moved by U(-xy, xy) in the plane, to the default height above the ground there, and turned by U(-yaw, yaw).
+    """
+    pos = env.engine.default_qpos[env.robot.entity.free_qpos or 0 :][:3] + env.spawn.origin[env_ids]
     draw = env.streams.uniform("event/place_root", (len(env_ids), 3), -1.0, 1.0)
-    pos = default.clone()
     pos[:, :2] += xy * draw[:, :2]
+    if env.terrain is not None:
+        pos[:, 2] += env.terrain.height(pos) - env.spawn.origin[env_ids, 2]
+    env.spawn.start[env_ids] = pos
     up = torch.tensor([0.0, 0.0, 1.0], device=env.device).expand(len(env_ids), 3)
     env.robot.write_root(env_ids, pos, quat_from_axis_angle(up, yaw * draw[:, 2]), torch.zeros_like(draw).repeat(1, 2))
 

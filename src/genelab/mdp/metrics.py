@@ -1,5 +1,6 @@
 """Metrics.  All return (N,)."""
 
+import torch
 from torch import Tensor
 
 from genelab.envs.env import ManagerBasedRlEnv
@@ -19,3 +20,14 @@ def lin_vel_error(env: ManagerBasedRlEnv, command: str) -> Tensor:
 def ang_vel_error(env: ManagerBasedRlEnv, command: str) -> Tensor:
     """Distance of the yaw rate from a velocity command, rad/s.  (N,)"""
     return (env.command_manager[command][:, 2] - env.robot.root_ang_vel[:, 2]).abs()
+
+
+def commanded_speed(env: ManagerBasedRlEnv, command: str) -> Tensor:
+    """Horizontal speed that a velocity command asks for, m/s.  (N,)"""
+    return env.command_manager[command][:, :2].norm(dim=1)
+
+
+def achieved_speed(env: ManagerBasedRlEnv, command: str) -> Tensor:
+    """Horizontal speed in the direction that a velocity command asks for, m/s; 0 where it asks for none.  (N,)"""
+    direction = torch.nn.functional.normalize(env.command_manager[command][:, :2])
+    return (env.robot.root_lin_vel[:, :2] * direction).sum(dim=1)

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from genelab.core.errors import UserError
 from genelab.core.overrides import at_least
+from genelab.mdp.symmetry import MirrorTable
 
 
 @dataclass(kw_only=True)
@@ -50,6 +52,22 @@ class RslRlModelCfg:
 
 
 @dataclass(kw_only=True)
+class RslRlSymmetryCfg:
+    """Left-right symmetry of the task, told to the learner."""
+
+    table: MirrorTable
+    augment: bool = True
+    """Learn from the mirror image of every sample too."""
+    mirror_loss: float = 0.0
+    """Weight of the squared difference between the action in the mirror and the mirrored action."""
+
+    def validate(self) -> None:
+        at_least(0, mirror_loss=self.mirror_loss)
+        if not self.augment and self.mirror_loss == 0.0:
+            raise UserError("augment is false and mirror_loss zero: leave symmetry out instead")
+
+
+@dataclass(kw_only=True)
 class RslRlPpoCfg:
     """Proximal policy optimisation."""
 
@@ -68,6 +86,8 @@ class RslRlPpoCfg:
     max_grad_norm: float = 1.0
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     normalize_advantage_per_mini_batch: bool = False
+    symmetry: RslRlSymmetryCfg | None = None
+    """For robots with equal sides. Not with recurrent networks."""
 
     def validate(self) -> None:
         at_least(1, num_learning_epochs=self.num_learning_epochs, num_mini_batches=self.num_mini_batches)

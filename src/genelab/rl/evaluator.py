@@ -90,6 +90,7 @@ def evaluate(
         "num_episodes": len(records.returns),
         "complete": records.complete,
         "metrics": records.metrics(),
+        "groups": records.per_group(),
         "episodes": records.arrays(),
         "steps": steps,
         "wall_clock_seconds": round(time.perf_counter() - started, 3),
@@ -126,17 +127,35 @@ class _Records:
         self._metrics.append(finished.metrics[:, counted])
         self._ends.append(finished.terminations[:, counted])
 
-    def metrics(self) -> dict[str, Any]:
-        returns = summarize(self.returns)
+    def metrics(self, episodes: list[int] | None = None) -> dict[str, Any]:
+        """Means over all recorded episodes, or over those with these indices."""
+        chosen = list(range(len(self.returns))) if episodes is None else episodes
+        returns = summarize([self.returns[i] for i in chosen])
+        successes = [self.successes[i] for i in chosen] if self.successes else []
         return {
             "return_mean": returns.mean,
             "return_std": returns.std,
             "return_ci95": returns.ci95,
-            "length_mean": sum(self.lengths) / len(self.lengths),
-            "success_rate": sum(self.successes) / len(self.successes) if self.successes else None,
-            "reward_terms": _means(list(self._env.cfg.rewards), self._reward_terms),
-            "task": _means(list(self._env.cfg.metrics), self._metrics),
-            "terminations": _means(list(self._env.cfg.terminations), self._ends),
+            "length_mean": sum(self.lengths[i] for i in chosen) / len(chosen),
+            "success_rate": sum(successes) / len(successes) if successes else None,
+            "reward_terms": _means(list(self._env.cfg.rewards), self._reward_terms, chosen),
+            "task": _with_ratios(_means(list(self._env.cfg.metrics), self._metrics, chosen)),
+            "terminations": _means(list(self._env.cfg.terminations), self._ends, chosen),
+        }
+
+    def per_group(self) -> dict[str, list[dict[str, Any]]]:
+        """Metrics of each group of worlds that the environment declares, by ``per_`` and the groups' name."""
+        groups = self._env.world_groups
+        if groups is None:
+            return {}
+        members: dict[int, list[int]] = {}
+        for episode, world in enumerate(self.worlds):
+            members.setdefault(int(groups.ids[world]), []).append(episode)
+        return {
+            f"per_{groups.name}": [
+                {groups.name: group, "episodes": len(members[group]), **self.metrics(members[group])}
+                for group in sorted(members)
+            ]
         }
 
     def arrays(self) -> dict[str, list[Any]]:
@@ -144,6 +163,16 @@ class _Records:
         return arrays | ({"success": self.successes} if self.successes else {})
 
 
-def _means(names: list[str], parts: list[Tensor]) -> dict[str, float]:
-    values = torch.cat(parts, dim=1).double().mean(dim=1).tolist()
+def _means(names: list[str], parts: list[Tensor], episodes: list[int]) -> dict[str, float]:
+    values = torch.cat(parts, dim=1)[:, episodes].double().mean(dim=1).tolist()
     return dict(zip(names, values, strict=True))
+
+
+def _with_ratios(means: dict[str, float]) -> dict[str, float]:
+    """Means, and ``X_ratio`` wherever there is an ``achieved_X`` and a ``commanded_X``: a ratio of means."""
+    ratios = {}
+    for name, achieved in means.items():
+        what = name.removeprefix("achieved_")
+        if commanded := means.get(f"commanded_{what}"):
+            ratios[f"{what}_ratio"] = achieved / commanded
+    return means | ratios

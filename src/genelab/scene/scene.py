@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 
 from genelab.core.errors import UserError, unknown
+from genelab.scene.terrain import Terrain, TerrainCfg
 
 
 @dataclass(kw_only=True)
@@ -32,7 +33,7 @@ class EntityCfg:
 
 @dataclass(kw_only=True)
 class GroundCfg:
-    """An infinite plane at z = 0."""
+    """What robots stand on: an infinite plane at z = 0, or the scene's terrain. A geom called ``ground`` either way."""
 
     collide: bool = True
     """Whether anything can touch it. Switch off where nothing should: collision detection costs time."""
@@ -61,6 +62,8 @@ class SceneCfg:
     objects: dict[str, EntityCfg] = field(default_factory=dict)
     """Things robots act on."""
     ground: GroundCfg = field(default_factory=GroundCfg)
+    terrain: TerrainCfg | None = None
+    """Takes the place of the plane."""
     contact_sensors: dict[str, ContactSensorCfg] = field(default_factory=dict)
 
 
@@ -95,7 +98,9 @@ class Scene:
 
     def __init__(self, cfg: SceneCfg, dt: float):
         self.cfg = cfg
-        self.spec = _world_spec(cfg, dt)
+        self.terrain = None if cfg.terrain is None else Terrain(cfg.terrain)
+        self.spec = _world_spec(dt)
+        _add_ground(self.spec, cfg.ground, self.terrain)
         entities = {**cfg.robots, **cfg.objects}
         for name, entity in entities.items():
             _attach(self.spec, name, entity)
@@ -123,7 +128,7 @@ class Scene:
         return qpos
 
 
-def _world_spec(cfg: SceneCfg, dt: float) -> mujoco.MjSpec:
+def _world_spec(dt: float) -> mujoco.MjSpec:
     spec = mujoco.MjSpec()
     spec.option.timestep = dt
     spec.visual.global_.offwidth, spec.visual.global_.offheight = 1280, 960
@@ -158,16 +163,18 @@ def _world_spec(cfg: SceneCfg, dt: float) -> mujoco.MjSpec:
         diffuse=[0.45, 0.45, 0.45],
         specular=[0.1, 0.1, 0.1],
     )
-    spec.worldbody.add_geom(
-        name="ground",
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=[0, 0, 0.05],
-        material="ground",
-        contype=int(cfg.ground.collide),
-        conaffinity=int(cfg.ground.collide),
-        friction=[cfg.ground.friction, 0.005, 0.0001],
-    )
     return spec
+
+
+def _add_ground(spec: mujoco.MjSpec, cfg: GroundCfg, terrain: Terrain | None) -> None:
+    if terrain is None:
+        geom = spec.worldbody.add_geom(name="ground", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.05])
+    else:
+        geom = terrain.add_to(spec, "ground")
+        spec.stat.extent, spec.stat.center = 3.0, [0.0, 0.0, 0.3]  # else cameras would be set up for the whole grid
+    geom.material = "ground"
+    geom.contype = geom.conaffinity = int(cfg.collide)
+    geom.friction = [cfg.friction, 0.005, 0.0001]
 
 
 def _attach(spec: mujoco.MjSpec, name: str, cfg: EntityCfg) -> None:

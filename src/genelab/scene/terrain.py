@@ -16,4 +16,143 @@ from genelab.core.overrides import at_least
 from genelab.core.rng import derive_seed
 from genelab.scene.terrain_shapes import SHAPES, SIZES, Square, size_name
 
-MIXED = (*("stairs_up", "stairs_down", "boxes", "rough") * 2, "slope_up", "slope_down")
+MIXED = (
+    *("stairs_up", "stairs_up", "stairs_down", "stairs_down", "boxes", "boxes"),
+    *("rough", "rough", "slope_up", "slope_down"),
+)
+"""The columns of the reference grid."""
+
+
+@dataclass(kw_only=True)
+class TerrainCfg:
+    """A grid of cells. The size of what is in a cell grows from row to row."""
+
+    columns: tuple[str, ...] = MIXED
+    """Shape of each column, by name; see `genelab.scene.terrain_shapes`."""
+    rows: int = 10
+    """Number of levels. Row r has difficulty r / (rows - 1)."""
+    flat_rows: int = 1
+    """The first rows are flat in every column, so that a robot can learn to walk before it meets anything.
+
+    Rows above them keep the sizes that go with their difficulty.
+    """
+    sizes: dict[str, tuple[float, float]] = field(default_factory=lambda: dict(SIZES))
+    """Size of each shape at difficulty 0 and 1, metres, or rise over run; see `genelab.scene.terrain_shapes`."""
+    cell: float = 8.0
+    """Side of a cell, metres."""
+    platform: float = 2.0
+    """Side of the flat middle of a cell, metres."""
+    border: float = 20.0
+    """Width of the flat ground around the grid, metres. Beyond it a robot falls."""
+    horizontal: float = 0.1
+    """Distance between two samples of the height field, metres."""
+    vertical: float = 0.005
+    """Heights are multiples of this, metres."""
+    seed: int = 0
+    """Fixes boxes and rough ground. Not the seed of the run, so that runs with different seeds see the same ground."""
+    spread: bool = False
+    """Worlds stay on cells spread evenly over all levels, as in an evaluation; else all start on level 0."""
+
+    def validate(self) -> None:
+        at_least(1, rows=self.rows, columns=len(self.columns))
+        at_least(0, flat_rows=self.flat_rows, platform=self.platform, border=self.border)
+        if not (self.horizontal > 0.0 and self.vertical > 0.0 and self.cell > self.platform):
+            raise UserError("cell must be larger than platform, and horizontal and vertical positive")
+        for shape in self.columns:
+            if shape not in SHAPES:
+                raise unknown("shape in columns", shape, SHAPES)
+            if shape != "flat" and size_name(shape) not in self.sizes:
+                raise UserError(f"sizes has no entry '{size_name(shape)}', which column '{shape}' needs")
+
+
+class Terrain:
+    """The height field, its height at any point, and the place in each cell where robots start."""
+
+    def __init__(self, cfg: TerrainCfg):
+        self.cfg = cfg
+        self.heights = _heights(cfg)
+        """(ny, nx) metres, one row per y, as MuJoCo stores height fields."""
+        ny, nx = self.heights.shape
+        self._half = ((nx - 1) * cfg.horizontal / 2, (ny - 1) * cfg.horizontal / 2)
+        self._planes = _triangles(torch.tensor(self.heights, dtype=torch.float32))
+        self._origins = torch.zeros(cfg.rows, len(cfg.columns), 3)
+        self._origins[..., 0] = _centres(cfg.rows, cfg.cell).unsqueeze(1)
+        self._origins[..., 1] = _centres(len(cfg.columns), cfg.cell)
+        self._origins[..., 2] = self.height(self._origins)
+
+    def to(self, device: str) -> "Terrain":
+        """Move what look-ups need to a device."""
+        self._planes, self._origins = self._planes.to(device), self._origins.to(device)
+        return self
+
+    def origin(self, level: Tensor, column: Tensor) -> Tensor:
+        """Middle of a cell, on the ground, world frame.  (…), (…) -> (…, 3)"""
+        return self._origins[level, column]
+
+    def height(self, points: Tensor) -> Tensor:
+        """Height of the ground below points (…, 2 or more), metres; see `height_at`."""
+        return self.height_at(points[..., 0], points[..., 1])
+
+    def height_at(self, x: Tensor, y: Tensor) -> Tensor:
+        """Height of the ground at x, y, metres: on the very triangles that MuJoCo collides with.
+
+        Beyond the border it is the height of the nearest point on it.
+        """
+        ny, nx = self.heights.shape
+        u = _to_samples(x, self._half[0], self.cfg.horizontal, nx)
+        v = _to_samples(y, self._half[1], self.cfg.horizontal, ny)
+        column, row = u.int().clamp_(max=nx - 2), v.int().clamp_(max=ny - 2)
+        u, v = u.sub_(column).flatten(), v.sub_(row).flatten()
+        triangle = row.mul_(nx - 1).add_(column).mul_(2).flatten().add_(v > u)
+        plane = self._planes.index_select(0, triangle)
+        return torch.addcmul(plane[:, 0], plane[:, 1], u).addcmul_(plane[:, 2], v).view(x.shape)
+
+    def add_to(self, spec: mujoco.MjSpec, name: str) -> "mujoco.MjsGeom":
+        """Add the height field to a world as one static geom; returns the geom."""
+        ny, nx = self.heights.shape
+        low, high = float(self.heights.min()), float(self.heights.max())
+        # The compiler scales the data to 0..1; the geom's size and position turn it back into metres.
+        spec.add_hfield(
+            name=name,
+            nrow=ny,
+            ncol=nx,
+            size=[*self._half, max(high - low, 1e-3), 0.1],
+            userdata=self.heights.flatten().tolist(),
+        )
+        return spec.worldbody.add_geom(
+            name=name, type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=name, pos=[0.0, 0.0, low]
+        )
+
+
+def _heights(cfg: TerrainCfg) -> np.ndarray:
+    n, border = round(cfg.cell / cfg.horizontal), round(cfg.border / cfg.horizontal)
+    square = Square(n, cfg.horizontal, cfg.platform / 2)
+    heights = np.zeros((len(cfg.columns) * n + 2 * border + 1, cfg.rows * n + 2 * border + 1))
+    for column, shape in enumerate(cfg.columns):
+        for row in range(min(cfg.flat_rows, cfg.rows), cfg.rows):
+            low, high = cfg.sizes.get(size_name(shape), (0.0, 0.0))
+            size = low + (high - low) * row / max(1, cfg.rows - 1)
+            rng = np.random.default_rng(derive_seed(cfg.seed, f"terrain/{shape}/{row}/{column}"))
+            y, x = border + column * n, border + row * n
+            heights[y : y + n + 1, x : x + n + 1] += SHAPES[shape](square, size, rng)
+    return np.round(heights / cfg.vertical) * cfg.vertical
+
+
+def _triangles(heights: Tensor) -> Tensor:
+    """(2 C, 3) height at the first corner and slopes per interval of the two triangles of each of the C squares.
+
+    MuJoCo cuts squares from the corner with the lowest x and y to the one with the highest.
+    """
+    a, b, c, d = heights[:-1, :-1], heights[:-1, 1:], heights[1:, :-1], heights[1:, 1:]
+    below = torch.stack((a, b - a, d - b), dim=-1)  # the triangle along x first, then y
+    above = torch.stack((a, d - c, c - a), dim=-1)
+    return torch.stack((below, above), dim=2).reshape(-1, 3)
+
+
+def _to_samples(x: Tensor, half: float, step: float, samples: int) -> Tensor:
+    """A coordinate in units of samples from the field's lower edge."""
+    return (x + half).div_(step).clamp_(0.0, samples - 1)
+
+
+def _centres(cells: int, side: float) -> Tensor:
+    return (torch.arange(cells) - (cells - 1) / 2) * side

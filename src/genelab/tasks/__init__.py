@@ -42,4 +42,13 @@ def bundled() -> list[TaskSpec]:
             tags=("velocity", "quadruped", "reference"),
             published="return_mean 56.53 (seed 42; 3000 iterations x 4096 worlds)",
         ),
+        TaskSpec(
+            id="Genelab-Velocity-Rough-Unitree-Go1-v0",
+            summary="Unitree Go1 follows a velocity command on stairs, boxes, rough ground and slopes",
+            env=f"{go1}:rough",
+            agents={"rsl_rl": f"{go1}:rough_ppo"},
+            presets=f"{go1}:ROUGH_PRESETS",
+            tags=("velocity", "quadruped", "reference"),
+            published="none: published as not converging",
+        ),
     ]

@@ -36,9 +36,12 @@ class CommandTerm:
         self._time_left -= dt
         due = (self._time_left <= 0.0).nonzero().flatten()
         if len(due):
-            self.reset(due)
+            self._renew(due)
 
     def reset(self, env_ids: Tensor) -> None:
+        self._renew(env_ids)
+
+    def _renew(self, env_ids: Tensor) -> None:
         if self.cfg.resampling_s is not None:
             self._time_left[env_ids] = self._env.streams.uniform(self._stream, (len(env_ids),), *self.cfg.resampling_s)
         self.resample(env_ids)

@@ -18,6 +18,7 @@ from genelab.rl.backends.base import Hooks, TrainingRun, TrainResult
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import INFO_KEY, weights_digest
 from genelab.rl.rsl_rl.policy import RslRlPolicy
+from genelab.rl.rsl_rl.symmetry import symmetry_cfg
 from genelab.rl.rsl_rl.vec_env import RslRlVecEnv
 
 STATE_INTERVAL_S = 60.0
@@ -41,7 +42,7 @@ class Runner(OnPolicyRunner):
         self.hooks = hooks
         with contextlib.redirect_stdout(io.StringIO()):  # rsl_rl prints its networks
             try:
-                super().__init__(RslRlVecEnv(env), train_cfg(cfg), log_dir=None, device=env.device)
+                super().__init__(RslRlVecEnv(env), train_cfg(cfg, env), log_dir=None, device=env.device)
             except ValueError as error:
                 raise UserError(f"agent config: {error}") from error
 
@@ -169,15 +170,18 @@ class Runner(OnPolicyRunner):
         raise RunStopped(f"the policy diverged in iteration {self.current_learning_iteration}; {last}")
 
 
-def train_cfg(cfg: RslRlOnPolicyRunnerCfg) -> dict[str, Any]:
+def train_cfg(cfg: RslRlOnPolicyRunnerCfg, env: ManagerBasedRlEnv) -> dict[str, Any]:
     """The config as the nested dict that rsl_rl reads."""
+    algorithm = to_dict(cfg.algorithm, type(cfg.algorithm))
+    algorithm["symmetry_cfg"] = symmetry_cfg(cfg.algorithm.symmetry, env)
+    del algorithm["symmetry"]
     return {
         "num_steps_per_env": cfg.num_steps_per_env,
         "save_interval": cfg.save_interval,
         "obs_groups": {name: list(groups) for name, groups in cfg.obs_groups.items()},
         "actor": _model(cfg.actor),
         "critic": _model(cfg.critic),
-        "algorithm": {"class_name": "genelab.rl.rsl_rl.ppo:PPO", **to_dict(cfg.algorithm, type(cfg.algorithm))},
+        "algorithm": {"class_name": "genelab.rl.rsl_rl.ppo:PPO", **algorithm},
     }
 
 

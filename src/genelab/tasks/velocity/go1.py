@@ -5,6 +5,7 @@ from typing import Any
 
 from genelab import mdp
 from genelab.envs import (
+    CurriculumTermCfg,
     DoneTermCfg,
     EventTermCfg,
     ManagerBasedRlEnvCfg,
@@ -16,9 +17,10 @@ from genelab.envs import (
     SuccessTermCfg,
 )
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
-from genelab.rl.cfg import RslRlDistributionCfg, RslRlModelCfg, RslRlOnPolicyRunnerCfg
+from genelab.rl.cfg import RslRlDistributionCfg, RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.scene.robots.go1 import LEGS, go1
-from genelab.scene.scene import ContactSensorCfg, SceneCfg
+from genelab.scene.scene import ContactSensorCfg, GroundCfg, SceneCfg
+from genelab.scene.terrain import TerrainCfg
 
 FEET = tuple(f"{leg}_foot" for leg in LEGS)
 THIGHS = tuple(f"{leg}_thigh" for leg in LEGS)
@@ -74,7 +76,8 @@ def flat(play: bool = False) -> ManagerBasedRlEnvCfg:
     command, feet = {"command": COMMAND}, {"feet": FEET, "command": COMMAND}
     shaping = {} if play else {"trot": RewardTermCfg(mdp.trot, weight=0.0, params={**feet, **SHAPING})}
     return ManagerBasedRlEnvCfg(
-        scene=SceneCfg(robots={"robot": go1()}, contact_sensors=_contact_sensors()),
+        # A contact has the larger friction of its two sides: at zero, the ground leaves it to the robot's feet.
+        scene=SceneCfg(robots={"robot": go1()}, ground=GroundCfg(friction=0.0), contact_sensors=_contact_sensors()),
         simulation=SimulationCfg(dt=0.002),
         num_envs=64 if play else 4096,
         decimation=10,
@@ -137,6 +140,65 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
+def rough(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Follow a velocity command on stairs, boxes, rough ground and slopes, 50 Hz, 20 s, seeing the ground around.
+
+    | actions (12) | meaning |
+    | --- | --- |
+    | legs | as on flat ground |
+
+    | observations (232) | size | noise (actor only) |
+    | --- | --- | --- |
+    | what is observed on flat ground | 45 | as there |
+    | height scan: trunk over the ground at 17 x 11 points around it, 0.1 m apart, along its heading | 187 | ±0.1 |
+    | velocity of the trunk, own frame (critic only) | 3 | |
+
+    | rewards (times the control step) | weight |
+    | --- | --- |
+    | those on flat ground, with the height above the ground below the trunk | as there |
+
+    | ends, commands and pushes | |
+    | --- | --- |
+    | those on flat ground | |
+
+    | terrain | |
+    | --- | --- |
+    | grid | 10 levels x 10 columns of cells of 8 x 8 m |
+    | columns | stairs up x 2, stairs down x 2, boxes x 2, rough x 2, slope up, slope down |
+    | level 1 to 9 | stairs 0.04 to 0.13 m, boxes up to 0.04 to 0.11 m, rough ±0.03 to ±0.07 m, slopes 0.03 to 0.3 |
+    | level 0 | flat in every column |
+    | reset | in the middle of the world's cell: position U(-0.5, 0.5) m, yaw U(-π, π) |
+
+    | curriculum (training only; all worlds start on level 0) | |
+    | --- | --- |
+    | a level up | the robot ended more than 4 m from its start |
+    | a level down | it ended less than half as far as its commands would have taken it |
+    | in play and evaluation | worlds stay on cells spread evenly over all levels |
+    """
+    cfg, command = flat(play), {"command": COMMAND}
+    cfg.scene.terrain = TerrainCfg(spread=play)
+    cfg.observations = _observations(height_scan=True)
+    cfg.metrics |= {
+        "achieved_speed": MetricTermCfg(mdp.achieved_speed, params=command),
+        "commanded_speed": MetricTermCfg(mdp.commanded_speed, params=command),
+    }
+    if not play:
+        cfg.curriculum = {"terrain_level": CurriculumTermCfg(mdp.terrain_levels, params=command)}
+    return cfg
+
+
+def rough_ppo() -> RslRlOnPolicyRunnerCfg:
+    """PPO for the Go1 on rough ground: no entropy bonus, the network's own standard deviation within [0.3, 2]."""
+    cfg = flat_ppo()
+    cfg.max_iterations = 6000
+    cfg.actor.distribution = RslRlDistributionCfg(init_std=1.0, state_dependent=True, std_range=(0.3, 2.0))
+    cfg.algorithm = RslRlPpoCfg(entropy_coef=0.0, desired_kl=0.02)
+    return cfg
+
+
+ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": {**FLAT_PRESETS["cpu"], "agent.max_iterations": 1000}}
+
+
 def _contact_sensors() -> dict[str, ContactSensorCfg]:
     return {
         name: ContactSensorCfg(side=f"robot/{name}", kind="geom", other="ground", other_kind="geom")
@@ -144,7 +206,7 @@ def _contact_sensors() -> dict[str, ContactSensorCfg]:
     }
 
 
-def _observations() -> dict[str, ObservationGroupCfg]:
+def _observations(height_scan: bool = False) -> dict[str, ObservationGroupCfg]:
     def terms() -> dict[str, ObservationTermCfg]:
         return {
             "ang_vel": ObservationTermCfg(mdp.base_ang_vel, noise=0.2),
@@ -153,6 +215,7 @@ def _observations() -> dict[str, ObservationGroupCfg]:
             "joint_vel": ObservationTermCfg(mdp.joint_vel, noise=1.5),
             "last_action": ObservationTermCfg(mdp.last_action),
             "command": ObservationTermCfg(mdp.generated_command, params={"command": COMMAND}),
+            **({"height_scan": ObservationTermCfg(mdp.height_scan, noise=0.1)} if height_scan else {}),
         }
 
     return {

@@ -1,0 +1,49 @@
+"""genelab probe"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
+from genelab.cli.table import echo_table
+
+
+def probe(
+    ctx: typer.Context,
+    task: Task,
+    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint of a trained policy.", show_default=False)],
+    num_envs: Annotated[int, typer.Option(help="Worlds per command.")] = 64,
+    seconds: Annotated[float, typer.Option(help="How long each command is held.")] = 10.0,
+    seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
+    sim: Sim = None,
+    gpu: Gpu = False,
+    dt: Dt = None,
+) -> None:
+    """Give fixed velocity commands in every direction: achieved over commanded, and falls.
+
+    Example: genelab probe Genelab-Velocity-Flat-Unitree-Go1-v0 logs/…/model_final.pt --out probe.json
+    """
+    from genelab.experiment.probe import ProbeRequest, run_probe
+
+    record = run_probe(
+        ProbeRequest(
+            task=task,
+            checkpoint=checkpoint,
+            overrides=shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim),
+            num_envs=num_envs,
+            seconds=seconds,
+            seed=seed,
+            out=out,
+        ),
+        say=typer.echo,
+    )
+    rows = [("DIRECTION", "ACHIEVED", "OF COMMAND", "FALLS")]
+    for row in record["directions"]:
+        achieved = "-" if row["achieved"] is None else f"{row['achieved']:+.3f}"
+        ratio = "-" if row["ratio"] is None else f"{row['ratio']:.0%}"
+        rows.append((row["direction"], achieved, ratio, f"{row['falls']}/{row['worlds']}"))
+    echo_table(rows)
+    if out is not None:
+        typer.echo(f"written to {out}")

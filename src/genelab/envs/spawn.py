@@ -1,0 +1,68 @@
+"""Where the worlds' robots start: each world belongs to one cell of the terrain."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from genelab.scene.terrain import Terrain
+
+
+@dataclass(frozen=True)
+class WorldGroups:
+    """Worlds that an evaluation reports separately, such as the levels of a terrain."""
+
+    name: str
+    ids: Tensor
+    """(N,) the group of each world."""
+
+
+class Spawn:
+    """The cell of each world. Without terrain, all worlds start at the origin.
+
+    Each world keeps its column, so that every shape keeps its share of the worlds; a curriculum moves worlds between
+    levels.
+    """
+
+    def __init__(self, terrain: Terrain | None, num_envs: int, device: str):
+        self.terrain = terrain
+        self.level = torch.zeros(num_envs, dtype=torch.int64, device=device)
+        """(N,) row of the terrain."""
+        self.column = torch.zeros_like(self.level)
+        """(N,)"""
+        self.origin = torch.zeros(num_envs, 3, device=device)
+        """(N, 3) middle of the world's cell, on the ground, world frame."""
+        self.start = torch.zeros_like(self.origin)
+        """(N, 3) where the robot's root was placed in the running episode."""
+        if terrain is None:
+            return
+        worlds, rows, columns = torch.arange(num_envs, device=device), terrain.cfg.rows, len(terrain.cfg.columns)
+        if terrain.cfg.spread:
+            # Every other column first: in the reference grid five worlds of a level then meet every shape.
+            order = torch.tensor([*range(0, columns, 2), *range(1, columns, 2)], device=device)
+            self.level.copy_(worlds % rows)
+            self.column.copy_(order[(worlds // rows + self.level * (columns // 2)) % columns])
+        else:
+            self.column.copy_(worlds % columns)
+        self.move(worlds, self.level)
+
+    def move(self, env_ids: Tensor, level: Tensor) -> None:
+        """Let these worlds start on other levels of their columns from the next episode on."""
+        if self.terrain is not None:
+            self.level[env_ids] = level.clamp(0, self.terrain.cfg.rows - 1)
+            self.origin[env_ids] = self.terrain.origin(self.level[env_ids], self.column[env_ids])
+
+    @property
+    def groups(self) -> WorldGroups | None:
+        """The levels, where worlds stay on them."""
+        if self.terrain is None or not self.terrain.cfg.spread:
+            return None
+        return WorldGroups("level", self.level)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name).clone() for name in ("level", "column", "origin", "start")}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            getattr(self, name).copy_(value)

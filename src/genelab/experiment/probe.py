@@ -1,0 +1,139 @@
+"""Fixed commands in every direction: how much of each a policy achieves, and how often the robot falls.
+
+A mean over random commands hides a policy that walks well one way and not at all the other; this does not.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError
+from genelab.core.files import make_parent, write_json
+from genelab.experiment import provenance
+from genelab.experiment.inference import resolve_policy
+from genelab.experiment.sim2sim.envs import PairedEnv, load_policy
+from genelab.mdp.commands import VelocityCommand, VelocityCommandCfg
+from genelab.rl.backends.base import Policy
+
+AXES = ("vx", "vy", "wz")
+SETTLE_S = 1.0
+"""Time to get up to speed, which does not count."""
+
+UNUSED_IN_PROBE = {
+    "env.num_envs": "a probe takes its number of worlds from --num-envs",
+    "env.commands": "a probe gives fixed commands",
+    "env.episode_length_s": "a probe takes its length from --seconds",
+    "env.simulation.steps": "a probe takes its length from --seconds",
+    "env.simulation.vis": "a probe shows no window; use play",
+}
+
+
+@dataclass(frozen=True)
+class ProbeRequest:
+    """What the user asked to probe."""
+
+    task: str
+    checkpoint: Path
+    overrides: list[tuple[str, str]] = field(default_factory=list)
+    num_envs: int = 64
+    """Worlds per command."""
+    seconds: float = 10.0
+    seed: int = 0
+    out: Path | None = None
+
+
+def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
+    """Probe a checkpoint and, if the request says where, write the result."""
+    if request.num_envs < 1 or not request.seconds > SETTLE_S:
+        raise UserError(f"a probe needs at least one world per command and more than {SETTLE_S} seconds")
+    if request.out is not None:
+        make_parent(request.out)
+    setup, checkpoint = resolve_policy(
+        request.task, request.checkpoint, request.overrides, unused=UNUSED_IN_PROBE, say=say
+    )
+    cfg = setup.env_cfg
+    name, ranges = _velocity_command(request.task, cfg.commands)
+    commands = directions(ranges)
+    cfg.num_envs = request.num_envs * len(commands)
+    cfg.episode_length_s = request.seconds
+    env = PairedEnv(cfg, seed=request.seed)
+    held = torch.tensor(commands, device=env.device).repeat_interleave(request.num_envs, dim=0)
+    term = env.command_manager.terms[name]
+    assert isinstance(term, VelocityCommand)
+    term.hold(held)
+    velocity, upright = rollout(env, load_policy(env, checkpoint), request.seed)
+    env.close()
+    record = {
+        "task": request.task,
+        "checkpoint": str(request.checkpoint),
+        "directions": [
+            _measure(command, v, up)
+            for command, v, up in zip(
+                commands, velocity.split(request.num_envs), upright.split(request.num_envs), strict=True
+            )
+        ],
+        "falls": int((~upright).sum()),
+        "worlds_per_direction": request.num_envs,
+        "seconds": request.seconds,
+        "settle_seconds": SETTLE_S,
+        "seed": request.seed,
+        "engine": cfg.simulation.engine,
+        "probed_at": provenance.now(),
+        "git_commit": provenance.git_commit(),
+        "versions": provenance.versions(),
+    }
+    if request.out is not None:
+        write_json(request.out, record)
+    return record
+
+
+def directions(cfg: VelocityCommandCfg) -> list[tuple[float, float, float]]:
+    """Full and half command along each axis in both directions, as far as the task's ranges go, and standing."""
+    commands = []
+    for axis, limits in enumerate((cfg.lin_x, cfg.lin_y, cfg.ang_z)):
+        for value in (limits[1], limits[1] / 2, limits[0] / 2, limits[0]):
+            if value != 0.0:
+                commands.append(tuple(value if i == axis else 0.0 for i in range(3)))
+    return [*commands, (0.0, 0.0, 0.0)]
+
+
+@torch.no_grad()
+def rollout(env: PairedEnv, policy: Policy, seed: int) -> tuple[Tensor, Tensor]:
+    """One episode: mean velocity (vx, vy, wz) of each world, (N, 3), and whether its robot never fell, (N,)."""
+    obs = env.reset(seed=seed)
+    policy.reset()
+    upright = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+    total = torch.zeros(env.num_envs, 3, device=env.device)
+    settle, steps = round(SETTLE_S / env.step_dt), env.max_episode_length
+    for step in range(steps):
+        obs, _, terminated, _, _ = env.step(policy.act(obs))
+        upright &= ~terminated
+        if step >= settle:
+            total += torch.cat((env.robot.root_lin_vel[:, :2], env.robot.root_ang_vel[:, 2:]), dim=1)
+    return total / (steps - settle), upright
+
+
+def _measure(command: tuple[float, ...], velocity: Tensor, upright: Tensor) -> dict[str, Any]:
+    """Median over the robots that did not fall. Standing has no ratio: there the speed itself is what is left over."""
+    axis = next((i for i, value in enumerate(command) if value != 0.0), None)
+    achieved = velocity[:, :2].norm(dim=1) if axis is None else velocity[:, axis]
+    median = float(achieved[upright].median()) if bool(upright.any()) else None
+    return {
+        "direction": "stand" if axis is None else f"{AXES[axis]} {command[axis]:+g}",
+        "command": list(command),
+        "achieved": median,
+        "ratio": None if axis is None or median is None else median / command[axis],
+        "falls": int((~upright).sum()),
+        "worlds": len(upright),
+    }
+
+
+def _velocity_command(task: str, commands: dict[str, Any]) -> tuple[str, VelocityCommandCfg]:
+    for name, cfg in commands.items():
+        if isinstance(cfg, VelocityCommandCfg):
+            return name, cfg
+    raise UserError(f"task '{task}' has no velocity command to probe")

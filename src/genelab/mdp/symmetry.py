@@ -1,0 +1,121 @@
+"""Left-right mirror symmetry of observations and actions, declared by names.
+
+Seen in a mirror (y becomes -y), a robot with the same legs on both sides is the same robot: left and right joints
+swap, joints that turn about a forward or upward axis change sign, and so do the sideways parts of vectors.
+"""
+
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError
+from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.managers.observation import ObservationGroup
+from genelab.mdp import observations as terms
+
+
+@dataclass(kw_only=True)
+class MirrorTable:
+    """How a robot's joints look in a mirror."""
+
+    swap: tuple[tuple[str, str], ...]
+    """Beginnings of the names of right and left joints that change places."""
+    flip: str
+    """Regular expression of the joints that change sign."""
+
+    def partner(self, joint: str) -> str:
+        """The joint that this one is seen as."""
+        for pair in self.swap:
+            for ours, theirs in (pair, pair[::-1]):
+                if joint.startswith(ours):
+                    return theirs + joint.removeprefix(ours)
+        return joint
+
+
+QUADRUPED = MirrorTable(swap=(("FR_", "FL_"), ("RR_", "RL_")), flip=".*_hip_joint")
+"""Unitree's quadrupeds, with or without wheels."""
+
+POLAR, AXIAL = (1.0, -1.0, 1.0), (-1.0, 1.0, -1.0)
+"""Signs of velocities and directions, and of angular velocities."""
+
+VECTORS: dict[Callable[..., Any], tuple[float, ...]] = {
+    terms.base_lin_vel: POLAR,
+    terms.base_ang_vel: AXIAL,
+    terms.projected_gravity: POLAR,
+    terms.generated_command: (1.0, -1.0, -1.0),
+}
+JOINTS: tuple[Callable[..., Any], ...] = (terms.joint_pos_rel, terms.joint_vel)
+
+
+@dataclass(frozen=True)
+class Reflection:
+    """``mirrored = sign * value[index]`` over the last dimension."""
+
+    index: Tensor
+    sign: Tensor
+
+    def __call__(self, value: Tensor) -> Tensor:
+        return value[..., self.index] * self.sign
+
+
+class Mirror:
+    """Mirrors the observations (by group) and actions of an environment."""
+
+    def __init__(self, env: ManagerBasedRlEnv, table: MirrorTable):
+        self._joints = _reflect_joints(env.robot.joint_names, table)
+        parts = []
+        for name, term in env.action_manager.terms.items():
+            joints = getattr(term, "joint_names", None)
+            if joints is None:
+                raise UserError(f"action term '{name}' has no mirror image: it does not say which joints it moves")
+            parts.append(_reflect_joints(joints, table))
+        self.action = _side_by_side(parts, env.device)
+        self.groups = {
+            name: _side_by_side(self._frame(group) * group.cfg.history, env.device)
+            for name, group in env.observation_manager.groups.items()
+        }
+
+    def observations(self, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Every group of observations as the mirrored robot would see it."""
+        return {name: self.groups[name](value) for name, value in obs.items()}
+
+    def _frame(self, group: ObservationGroup) -> list[Reflection]:
+        reflections = []
+        for (name, dim), cfg in zip(group.term_dims.items(), group.cfg.terms.values(), strict=True):
+            reflection = self._term(cfg.func, cfg.params, dim)
+            if reflection is None or len(reflection.index) != dim:
+                raise UserError(f"observation term '{group.name}.{name}' has no mirror image in genelab.mdp.symmetry")
+            reflections.append(reflection)
+        return reflections
+
+    def _term(self, func: Callable[..., Any], params: dict[str, Any], dim: int) -> Reflection | None:
+        if func in VECTORS:
+            return Reflection(torch.arange(len(VECTORS[func])), torch.tensor(VECTORS[func]))
+        if func in JOINTS:
+            return self._joints
+        if func is terms.last_action:
+            return Reflection(self.action.index.cpu(), self.action.sign.cpu())
+        if func is terms.height_scan:
+            rows = round(params["width"] / params["spacing"]) + 1
+            return Reflection(torch.arange(dim).view(rows, -1).flip(0).flatten(), torch.ones(dim))
+        return None
+
+
+def _reflect_joints(joints: Sequence[str], table: MirrorTable) -> Reflection:
+    names = list(joints)
+    for joint in names:
+        if table.partner(joint) not in names:
+            raise UserError(f"joint '{joint}' has no mirror image '{table.partner(joint)}' beside it")
+    sign = [-1.0 if re.fullmatch(table.flip, joint) else 1.0 for joint in names]
+    return Reflection(torch.tensor([names.index(table.partner(joint)) for joint in names]), torch.tensor(sign))
+
+
+def _side_by_side(parts: Sequence[Reflection], device: str) -> Reflection:
+    starts = itertools.accumulate((len(part.index) for part in parts), initial=0)
+    index = torch.cat([part.index + start for part, start in zip(parts, starts, strict=False)])
+    return Reflection(index.to(device), torch.cat([part.sign for part in parts]).to(device))

@@ -1,0 +1,215 @@
+"""Left-right symmetry: a mirrored robot that acts in the mirror sees in the mirror."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+from tensordict import TensorDict
+
+from genelab import mdp
+from genelab.core.config import from_dict, to_dict
+from genelab.core.errors import UserError
+from genelab.core.registry import find
+from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, ObservationTermCfg
+from genelab.mdp.symmetry import QUADRUPED, Mirror, MirrorTable
+from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg, RslRlSymmetryCfg
+from genelab.rl.rsl_rl.runner import Runner
+from genelab.rl.rsl_rl.symmetry import Augmentation
+from genelab.scene.robots.go1 import LEGS, quadruped
+from genelab.scene.terrain import TerrainCfg
+from genelab.tasks.velocity.go1 import flat, rough
+
+FLIP_Y = np.diag([1.0, -1.0, 1.0])
+
+
+def symmetric_go1(height: float, kp: float, kd: float) -> mujoco.MjSpec:
+    """The Go1 with the mean of its two sides on both: the real one's trunk is a little lopsided."""
+    spec = quadruped(height, kp, kd)
+    model = spec.compile()
+
+    def inertial(name: str) -> tuple[np.ndarray, np.ndarray]:
+        body = model.body(name)
+        turn = np.zeros(9)
+        mujoco.mju_quat2Mat(turn, body.iquat)
+        axes = turn.reshape(3, 3)
+        return body.ipos, axes @ np.diag(body.inertia) @ axes.T
+
+    for body in spec.bodies:
+        if body.name == "world":
+            continue
+        (pos, inertia), (other_pos, other_inertia) = inertial(body.name), inertial(QUADRUPED.partner(body.name))
+        mean = (inertia + FLIP_Y @ other_inertia @ FLIP_Y) / 2
+        body.ipos = (pos + FLIP_Y @ other_pos) / 2
+        moments, axes = np.linalg.eigh(mean)
+        axes[:, 2] *= np.linalg.det(axes)
+        body.inertia = moments
+        mujoco.mju_mat2Quat(body.iquat, axes.flatten())
+    return spec
+
+
+def tiny(cfg: ManagerBasedRlEnvCfg, num_envs: int = 2) -> ManagerBasedRlEnvCfg:
+    cfg.num_envs, cfg.simulation.dt, cfg.decimation = num_envs, 0.005, 4
+    cfg.observations["policy"].noise = False
+    return cfg
+
+
+@pytest.fixture
+def env() -> Iterator[ManagerBasedRlEnv]:
+    cfg = tiny(flat(play=True))
+    cfg.scene.robots["robot"].model = symmetric_go1
+    made = ManagerBasedRlEnv(cfg, seed=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def scanning() -> Iterator[ManagerBasedRlEnv]:
+    cfg = tiny(rough(play=True))
+    cfg.scene.terrain = TerrainCfg(rows=2, columns=("slope_up",), cell=6.0, border=1.0, flat_rows=0, spread=True)
+    made = ManagerBasedRlEnv(cfg, seed=1)
+    yield made
+    made.close()
+
+
+def place_in_the_mirror(env: ManagerBasedRlEnv, mirror: Mirror) -> None:
+    """Put world 0 into a lively state, and world 1 into the mirror image of it."""
+    draw = torch.Generator().manual_seed(4)
+    noise = [torch.randn(n, generator=draw) for n in (12, 12, 6)]
+    turn = torch.nn.functional.normalize(torch.tensor([1.0, 0.1, -0.08, 0.4]), dim=0)
+    qpos = torch.cat((torch.tensor([0.1, 0.2, 0.36]), turn, env.robot.default_joint_pos + 0.1 * noise[0]))
+    qvel = torch.cat((0.3 * noise[2], 0.5 * noise[1]))
+    seen_pos, seen_vel = qpos.clone(), qvel.clone()
+    seen_pos[[1, 4, 6]] *= -1.0  # y, and the quaternion's x and z
+    seen_vel[[1, 3, 5]] *= -1.0
+    seen_pos[7:] = mirror.action(qpos[7:])
+    seen_vel[6:] = mirror.action(qvel[6:])
+    env.engine.set_state(torch.arange(2), torch.stack((qpos, seen_pos)), torch.stack((qvel, seen_vel)))
+    env.command_manager["velocity"][:] = torch.tensor([[0.5, 0.3, -0.7], [0.5, -0.3, 0.7]])
+
+
+def test_a_mirrored_rollout_is_the_mirror_image_of_the_rollout(env: ManagerBasedRlEnv) -> None:
+    mirror = Mirror(env, QUADRUPED)
+    place_in_the_mirror(env, mirror)
+    draw = torch.Generator().manual_seed(5)
+    for _ in range(25):
+        action = torch.randn(12, generator=draw)
+        obs, reward, *_ = env.step(torch.stack((action, mirror.action(action))))
+        for group, seen in mirror.observations(obs).items():
+            torch.testing.assert_close(obs[group][1], seen[0], atol=2e-3, rtol=1e-3)
+        assert float(reward[0]) == pytest.approx(float(reward[1]), abs=1e-3)
+    assert float(env.robot.joint_vel.abs().max()) > 1.0  # something did happen
+
+
+def test_mirroring_twice_changes_nothing(env: ManagerBasedRlEnv, scanning: ManagerBasedRlEnv) -> None:
+    for made in (env, scanning):
+        mirror = Mirror(made, QUADRUPED)
+        obs = {name: torch.randn_like(value) for name, value in made.obs.items()}
+        for name, value in mirror.observations(mirror.observations(obs)).items():
+            assert torch.equal(value, obs[name])
+        action = torch.randn(2, 12)
+        assert torch.equal(mirror.action(mirror.action(action)), action)
+
+
+def test_the_declared_signs_are_those_of_the_joints_axes(env: ManagerBasedRlEnv) -> None:
+    """Seen in a mirror, a turn about y stays what it is and turns about x and z go the other way."""
+    axes = {leg: env.scene.model.joint(f"robot/{leg}_hip_joint").axis for leg in LEGS}
+    assert all(axis.tolist() == [1.0, 0.0, 0.0] for axis in axes.values())
+    mirror = Mirror(env, QUADRUPED)
+    assert mirror.action.sign.tolist() == [-1.0, 1.0, 1.0] * 4
+    assert mirror.action.index.tolist() == [3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8]
+
+
+def test_vectors_change_the_specified_signs(env: ManagerBasedRlEnv) -> None:
+    seen = Mirror(env, QUADRUPED).observations({"critic": torch.ones(1, 48)})["critic"][0]
+    ang_vel, gravity, command, lin_vel = seen[:3], seen[3:6], seen[42:45], seen[45:]
+    assert ang_vel.tolist() == [-1.0, 1.0, -1.0]
+    assert gravity.tolist() == [1.0, -1.0, 1.0]
+    assert command.tolist() == [1.0, -1.0, -1.0]
+    assert lin_vel.tolist() == [1.0, -1.0, 1.0]
+
+
+def test_a_mirrored_robot_scans_the_mirrored_ground(scanning: ManagerBasedRlEnv) -> None:
+    """A pyramid is its own mirror image: to the left and to the right of its middle the scans mirror each other."""
+    middle = scanning.spawn.origin[1:].expand(2, 3)
+    sideways = torch.tensor([[0.2, 1.9, 1.0], [0.2, -1.9, 1.0]])
+    yaw = torch.tensor([[0.9, 0.0, 0.0, 0.3], [0.9, 0.0, 0.0, -0.3]])
+    yaw = torch.nn.functional.normalize(yaw)
+    scanning.robot.write_root(torch.arange(2), middle + sideways, yaw)
+    scans = mdp.height_scan(scanning)
+    assert float((scans[0] - scans[1]).abs().max()) > 0.05
+    obs = torch.zeros(2, 232)
+    obs[:, 45:] = scans
+    seen = Mirror(scanning, QUADRUPED).observations({"policy": obs})["policy"][:, 45:]
+    torch.testing.assert_close(seen[0], scans[1], atol=6e-3, rtol=0.0)  # heights come in steps of 5 mm
+
+
+def test_histories_are_mirrored_frame_by_frame() -> None:
+    cfg = tiny(flat(play=True))
+    cfg.observations["policy"].history = 3
+    env = ManagerBasedRlEnv(cfg)
+    frames = torch.randn(2, 3, 45)
+    mirror, single = Mirror(env, QUADRUPED), Mirror(ManagerBasedRlEnv(tiny(flat(play=True))), QUADRUPED)
+    seen = mirror.observations({"policy": frames.flatten(1)})["policy"].view(2, 3, 45)
+    assert torch.equal(seen, single.groups["policy"](frames))
+    env.close()
+
+
+def test_a_term_without_a_mirror_image_is_an_error_that_names_it() -> None:
+    cfg = tiny(flat(play=True))
+    cfg.observations["policy"].terms["trunk"] = ObservationTermCfg(mdp.body_ang_vel, params={"body": "trunk"})
+    env = ManagerBasedRlEnv(cfg)
+    with pytest.raises(UserError, match=r"observation term 'policy\.trunk' has no mirror image"):
+        Mirror(env, QUADRUPED)
+    with pytest.raises(UserError, match="joint 'FR_hip_joint' has no mirror image 'XX_hip_joint'"):
+        Mirror(env, MirrorTable(swap=(("FR_", "XX_"),), flip=""))
+    env.close()
+
+
+def agent(**symmetry: Any) -> RslRlOnPolicyRunnerCfg:
+    cfg: RslRlOnPolicyRunnerCfg = find("Genelab-Velocity-Flat-Unitree-Go1-v0").agent_cfg(None)
+    cfg.actor.hidden_dims = cfg.critic.hidden_dims = (16,)
+    cfg.num_steps_per_env = 4
+    cfg.algorithm = RslRlPpoCfg(num_learning_epochs=1, num_mini_batches=1)
+    cfg.algorithm.symmetry = RslRlSymmetryCfg(table=QUADRUPED, **symmetry)
+    return cfg
+
+
+def test_a_batch_is_followed_by_its_mirror_image(env: ManagerBasedRlEnv) -> None:
+    mirror = Mirror(env, QUADRUPED)
+    obs = TensorDict({name: torch.randn_like(value) for name, value in env.obs.items()}, batch_size=[2])
+    both, actions = Augmentation(mirror)(None, obs, torch.ones(2, 12))
+    assert both is not None
+    assert actions is not None
+    assert torch.equal(both["policy"][:2], obs["policy"])
+    assert torch.equal(both["policy"][2:], mirror.groups["policy"](obs["policy"]))
+    assert actions[2].tolist() == [-1.0, 1.0, 1.0] * 4
+
+
+def asymmetry_while_learning(env: ManagerBasedRlEnv, **symmetry: Any) -> float:
+    """Mean squared difference between action in the mirror and mirrored action, over the epochs of one update."""
+    torch.manual_seed(0)
+    cfg = agent(**symmetry)
+    cfg.algorithm.num_learning_epochs = 20
+    runner = Runner(env, cfg, infos={})
+    env.reset(seed=0)
+    runner._collect(runner.env.get_observations())
+    return runner.alg.update()["symmetry"]
+
+
+def test_a_mirror_loss_makes_the_policy_more_symmetric_and_augmentation_learns_too(env: ManagerBasedRlEnv) -> None:
+    light, heavy = (asymmetry_while_learning(env, augment=False, mirror_loss=weight) for weight in (1e-6, 10.0))
+    assert heavy < 0.9 * light
+    assert np.isfinite(asymmetry_while_learning(env))
+
+
+def test_the_symmetry_of_an_agent_survives_being_stored() -> None:
+    cfg = agent(mirror_loss=0.5)
+    assert from_dict(RslRlOnPolicyRunnerCfg, to_dict(cfg, RslRlOnPolicyRunnerCfg)) == cfg
+
+
+def test_a_symmetry_that_would_do_nothing_is_an_error() -> None:
+    with pytest.raises(UserError, match="leave symmetry out"):
+        RslRlSymmetryCfg(table=QUADRUPED, augment=False).validate()
