@@ -1,7 +1,8 @@
 """Write what is generated in the documentation: python docs/make_pages.py
 
-docs/tasks.md comes from the tasks' docstrings, the table in docs/terrain.md from the shapes' sizes; tables and the
-example in README.md and docs/pendulum-study.md come from results/, benchmarks/results/ and examples/.
+docs/tasks.md comes from the tasks' docstrings, the table in docs/engines.md from what engines declare, the one in
+docs/terrain.md from the shapes' sizes; tables and the example in README.md and docs/pendulum-study.md come from
+results/, benchmarks/results/ and examples/.
 """
 
 import inspect
@@ -15,6 +16,7 @@ from typing import Any
 
 from genelab.core.overrides import show
 from genelab.core.registry import load, tasks
+from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS
 from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
 
 ROOT = Path(__file__).parent.parent
@@ -30,7 +32,9 @@ def pages() -> dict[str, str]:
     study = (ROOT / "docs/pendulum-study.md").read_text(encoding="utf-8")
     study = _fill(study, "study", runpy.run_path(str(ROOT / "benchmarks/cpu_study.py"))["table"]().rstrip())
     terrain = _fill((ROOT / "docs/terrain.md").read_text(encoding="utf-8"), "sizes", terrain_sizes())
+    engines = _fill((ROOT / "docs/engines.md").read_text(encoding="utf-8"), "capabilities", capability_table())
     return {
+        "docs/engines.md": engines,
         "docs/tasks.md": task_page(),
         "README.md": readme,
         "docs/pendulum-study.md": study,
@@ -51,6 +55,25 @@ def task_page() -> str:
             lines += [f"| `{path}` | {show(value)} |" for path, value in changes.items()]
             lines.append("")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def capability_table() -> str:
+    """What each engine can do."""
+    rows = {
+        "devices": lambda c: ", ".join(c.devices),
+        "contact sensors": lambda c: _yes(c.contact_sensors),
+        "rays": lambda c: _yes(c.rays),
+        "deterministic": lambda c: _yes(c.deterministic),
+        "exact state": lambda c: _yes(c.exact_state),
+        **{f"own {name} per world": lambda c, name=name: _yes(name in c.model_fields) for name in MODEL_FIELDS},
+    }
+    lines = [f"| | {' | '.join(CAPABILITIES)} |", "| --- " * (1 + len(CAPABILITIES)) + "|"]
+    lines += [f"| {what} | {' | '.join(map(cell, CAPABILITIES.values()))} |" for what, cell in rows.items()]
+    return "\n".join(lines)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def terrain_sizes() -> str:

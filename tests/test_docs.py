@@ -10,7 +10,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("page", ["docs/tasks.md", "docs/terrain.md", "docs/pendulum-study.md", "README.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/tasks.md", "docs/engines.md", "docs/terrain.md", "docs/pendulum-study.md", "README.md"]
+)
 def test_generated_pages_are_up_to_date(page: str) -> None:
     pages = runpy.run_path(str(ROOT / "docs/make_pages.py"))["pages"]()
     assert (ROOT / page).read_text() == pages[page], "run: python docs/make_pages.py"

@@ -20,7 +20,8 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.core.registry import load
 from genelab.engines import ENGINES, make_engine
-from genelab.engines.base import MODEL_FIELDS, Engine
+from genelab.engines.base import Engine
+from genelab.engines.capabilities import MODEL_FIELDS
 from genelab.engines.description import describe_model, differences
 from genelab.scene.scene import ContactSensorCfg, EntityCfg, GroundCfg, Scene, SceneCfg
 

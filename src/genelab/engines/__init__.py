@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from genelab.core.errors import UserError, unknown
 from genelab.core.registry import load
+from genelab.engines.capabilities import CAPABILITIES
 
 if TYPE_CHECKING:
     from genelab.engines.base import Engine
@@ -63,10 +64,9 @@ def make_engine(name: str, scene: "Scene", num_envs: int, *, device: str = "cpu"
     info = ENGINES[name]
     if not info.installed:
         raise UserError(f"engine '{name}' is not installed: {info.install}")
-    engine = load(info.target)
-    if device == "cpu" and "cuda" in engine.capabilities.devices:
+    if device == "cpu" and "cuda" in CAPABILITIES[name].devices:
         _point_at_cuda(name)
-    return engine(scene, num_envs, device=device, threads=threads)
+    return load(info.target)(scene, num_envs, device=device, threads=threads)
 
 
 @cache

@@ -15,7 +15,6 @@ What is live and what is a copy
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import mujoco
@@ -24,38 +23,10 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.engines.capabilities import Capabilities
 from genelab.engines.description import Description
 from genelab.engines.kinematics import Bodies, Kinematics
 from genelab.scene.scene import Scene
-
-MODEL_FIELDS = {
-    "body_mass": "mass of each body, kg (N, nbody)",
-    "body_com": "centre of mass in the body frame, m (N, nbody, 3)",
-    "body_inertia": "principal moments of inertia, kg m² (N, nbody, 3)",
-    "geom_friction": "sliding, torsional and rolling friction (N, ngeom, 3)",
-    "joint_damping": "damping of each degree of freedom (N, nv)",
-    "joint_armature": "rotor inertia of each degree of freedom (N, nv)",
-    "joint_friction": "dry friction of each degree of freedom (N, nv)",
-    "actuator_kp": "stiffness of each position servo (N, nu)",
-    "actuator_kd": "damping of each servo (N, nu)",
-    "gravity": "gravity vector, m/s² (N, 3)",
-}
-"""Model values that a world can have for itself, by the name every engine uses."""
-
-
-@dataclass(frozen=True)
-class Capabilities:
-    """What an engine can do and what it promises."""
-
-    devices: tuple[str, ...]
-    model_fields: frozenset[str]
-    """Which of `MODEL_FIELDS` can differ between worlds."""
-    contact_sensors: bool
-    rays: bool
-    deterministic: bool
-    """Same inputs, same bits, at any number of threads."""
-    exact_state: bool
-    """`state_dict` continues bit for bit."""
 
 
 class Engine(ABC):

@@ -4,8 +4,9 @@ It runs in Genesis's MuJoCo compatibility mode, where it follows MuJoCo to about
 so in 32 bits, and so 32 bits it is: half the memory traffic of 64, and what GPUs are fast in. After the build all that
 `describe` knows is read back from Genesis and compared with the compiled model; a difference is an error.
 
-The first build compiles kernels for a minute or two. They fit every scene and number of worlds: Genesis keeps them on
-disk for the next process, and further engines of one process build in a second or less.
+The first build compiles kernels for a minute or two. They fit every scene and number of worlds, so further engines of
+one process build in a second or less. Genesis writes them to its cache on disk when the process ends (not when it is
+killed); from there the next process has them in seconds.
 
 The arrays of the contract are filled from arrays of Genesis, which torch sees without a copy, in Genesis's order. All
 that one physics step leaves for the next (`_memory`) is put back to its start when a world is reset or its state set.
@@ -18,10 +19,11 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
-from genelab.engines.base import MODEL_FIELDS, Capabilities, Engine
+from genelab.engines.base import Engine
+from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS, Capabilities
 from genelab.engines.description import Description, describe_model, differences
 from genelab.engines.fields import nominal
-from genelab.engines.genesis_scene import POSITION_CONTROL, arrays, keep_kernels, load_scene, no_traces, view
+from genelab.engines.genesis_scene import POSITION_CONTROL, arrays, load_scene, no_traces, view
 from genelab.scene.scene import Scene
 
 _TOO_LARGE = 1e10
@@ -43,14 +45,7 @@ class GenesisEngine(Engine):
     """Genesis on CPU or CUDA. `threads` is an upper bound: on the CPU, Genesis uses one."""
 
     name: ClassVar[str] = "genesis"
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        devices=("cpu", "cuda"),
-        model_fields=frozenset(MODEL_FIELDS),
-        contact_sensors=True,
-        rays=False,
-        deterministic=True,
-        exact_state=True,
-    )
+    capabilities: ClassVar[Capabilities] = CAPABILITIES["genesis"]
 
     def __init__(self, scene: Scene, num_envs: int, *, device: str = "cpu", threads: int = 0):
         super().__init__(scene, num_envs, device)
@@ -63,7 +58,6 @@ class GenesisEngine(Engine):
             if changed := differences(describe_model(self.model), self.describe()):
                 raise UserError(f"engine '{self.name}' cannot simulate this scene: it changes {', '.join(changed)}")
             self._prepare_state()
-            keep_kernels()
 
     def step(self, n: int = 1) -> None:
         self.failed.zero_()

@@ -40,9 +40,10 @@ _CONES = {
     mujoco.mjtCone.mjCONE_PYRAMIDAL: gs.friction_cone.pyramidal,
     mujoco.mjtCone.mjCONE_ELLIPTIC: gs.friction_cone.elliptic,
 }
-_PRIMITIVES = ("PLANE", "SPHERE", "CAPSULE", "CYLINDER", "BOX")
-_HFIELD = mujoco.mjtGeom.mjGEOM_HFIELD.value
-_SHAPES = {_HFIELD, *(getattr(mujoco.mjtGeom, f"mjGEOM_{shape}").value for shape in _PRIMITIVES)}
+_PLANE, _SPHERE, _CAPSULE, _CYLINDER, _BOX, _HFIELD = _SHAPES = [
+    getattr(mujoco.mjtGeom, f"mjGEOM_{shape}").value
+    for shape in ("PLANE", "SPHERE", "CAPSULE", "CYLINDER", "BOX", "HFIELD")
+]
 
 
 class _CompiledModel(gs.morphs.MJCF):
@@ -87,7 +88,12 @@ def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene
     try:
         # A default armature would slow joints down; aligning and convexifying would move frames and change shapes.
         morph = _CompiledModel(
-            file=copy.copy(model), default_armature=None, align=False, convexify=False, decimate=False
+            file=copy.copy(model),
+            default_armature=None,
+            align=False,
+            convexify=False,
+            decimate=False,
+            visualization=False,
         )
         entity: Any = scene.add_entity(morph)
         hfields = np.flatnonzero(model.geom_type == _HFIELD)
@@ -108,11 +114,6 @@ def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene
 def view(array: Any) -> Tensor:
     """A Genesis array as a torch tensor on the same memory, worlds first."""
     return gs.utils.misc.qd_to_torch(array, transpose=True, copy=False)
-
-
-def keep_kernels() -> None:
-    """Write compiled kernels to Genesis's cache now. By itself it does so when a process ends, unless it is killed."""
-    gs.qd.lang.impl.get_runtime().prog.dump_cache_data_to_disk()
 
 
 def arrays(solver: Any, kind: Literal["STATE", "INFO"]) -> dict[str, Tensor]:
@@ -160,9 +161,9 @@ def _refuse_what_genesis_lacks(model: mujoco.MjModel) -> None:
         "contact priorities": model.geom_priority[solid].any() or (model.geom_solmix[solid] != 1).any(),
         "frictionless contacts": (model.geom_condim[solid] == 1).any(),
         "direct solref": (model.geom_solref[solid] < 0).any() or (model.jnt_solref < 0).any(),
-        "collision shapes other than primitives and height fields": not _SHAPES.issuperset(
-            model.geom_type[solid].tolist()
-        ),
+        "collision of other shapes than primitives and height fields": not np.isin(
+            model.geom_type[solid], _SHAPES
+        ).all(),
         "height fields that move, turn or have oblong cells": not _flat_hfields(model),
         "limits of ball joints": (model.jnt_limited.astype(bool) & ~simple).any(),
         "joint margins": model.jnt_margin.any(),
@@ -240,30 +241,13 @@ def _terrain(model: mujoco.MjModel, geom: int) -> gs.morphs.Terrain:
 def _find_parts(
     model: mujoco.MjModel, device: str, scene: gs.Scene, entity: Any, terrains: dict[int, Any]
 ) -> LoadedScene:
-    """Find every joint, body and geom by its name; a missing or an extra one is an error."""
+    """Find every joint and body by its name, and the geoms of each body; a missing or an extra one is an error."""
     links = {link.name: link for link in entity.links}
     joints = {j.name: j for link in entity.links for j in link.joints if j.type != gs.JOINT_TYPE.FIXED}
     body_names = _same_names("bodies", [model.body(i).name for i in range(model.nbody)], list(links))
     joint_names = _same_names("joints", [model.joint(i).name for i in range(model.njnt)], list(joints))
     in_order = [joints[name] for name in joint_names]
-    # Geoms may have no name. Those of one body keep their order; one that can touch is a geom, and one that is seen a
-    # vgeom, which in MuJoCo all are but those of groups 3 and up.
-    shapes = {name: (iter(link.geoms), iter(link.vgeoms)) for name, link in links.items()}
-    geom_names, solid, geoms = [], [], []
-    for i in range(model.ngeom):
-        geom, vgeom = shapes[body_names[model.geom_bodyid[i]]]
-        found = None
-        if model.geom_contype[i] or model.geom_conaffinity[i]:
-            found = terrains[i].geoms[0] if i in terrains else next(geom, None)
-            solid.append(i)
-            geoms.append(-1 if found is None else found.idx)
-        if i not in terrains and (found is None or model.geom_group[i] < 3):
-            found = next(vgeom, None)
-        geom_names.append(model.geom(i).name if i in terrains else found and found.metadata["name"])
-    geom_names += [g.metadata["name"] for pair in shapes.values() for rest in pair for g in rest]
-    expected = [model.geom(i).name for i in range(model.ngeom)]
-    if geom_names != expected:
-        raise UserError(f"engine 'genesis' has geoms {geom_names} instead of {expected}")
+    solid, geoms = _find_geoms(model, [links[name] for name in body_names], terrains)
 
     def ids(values: list[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.int64, device=device)
@@ -273,7 +257,7 @@ def _find_parts(
         solver=scene.sim.rigid_solver,
         joint_names=joint_names,
         body_names=body_names,
-        geom_names=tuple(expected),
+        geom_names=tuple(model.geom(i).name for i in range(model.ngeom)),
         q=ids([i for joint in in_order for i in range(joint.q_start, joint.q_end)]),
         dofs=ids([i for joint in in_order for i in range(joint.dof_start, joint.dof_end)]),
         links=ids([links[name].idx for name in body_names]),
@@ -281,6 +265,35 @@ def _find_parts(
         solid=ids(solid),
         geoms=ids(geoms),
     )
+
+
+def _find_geoms(model: mujoco.MjModel, links: list[Any], terrains: dict[int, Any]) -> tuple[list[int], list[int]]:
+    """The geoms that can touch something, and Genesis's index of each.
+
+    Geoms may have no name, and Genesis gives equal shapes one. Those of a body keep their order, and each must have the
+    place, turn and size of the geom it stands for.
+    """
+    solid = np.flatnonzero(model.geom_contype | model.geom_conaffinity).tolist()
+    rest = [iter(link.geoms) for link in links]
+    found: list[Any] = [
+        terrains[i].geoms[0] if i in terrains else next(rest[model.geom_bodyid[i]], None) for i in solid
+    ]
+    wrong = [f"'{model.geom(i).name}'" for i, geom in zip(solid, found, strict=True) if not _is_geom(model, i, geom)]
+    extra = [f"one more of '{link.name}'" for link, geoms in zip(links, rest, strict=True) for _ in geoms]
+    if wrong or extra:
+        raise UserError(f"engine 'genesis' has other geoms than the scene: {', '.join(wrong + extra)}")
+    return solid, [geom.idx for geom in found]
+
+
+def _is_geom(model: mujoco.MjModel, i: int, geom: Any) -> bool:
+    """Whether Genesis's geom is what the compiled geom is."""
+    kind, size = model.geom_type[i], model.geom_size[i]
+    if geom is None or kind in (_PLANE, _HFIELD):
+        return geom is not None
+    diameters = {_SPHERE: size[:1], _BOX: 2 * size}.get(kind, size[:2] * (1, 2))
+    placed = np.allclose(geom.init_pos, model.geom_pos[i], atol=1e-6)
+    turned = abs(np.dot(geom.init_quat, model.geom_quat[i])) > 1 - 1e-6
+    return placed and turned and np.allclose(geom.data[: len(diameters)], diameters, rtol=1e-5)
 
 
 def _same_names(kind: str, expected: list[str], found: list[str]) -> tuple[str, ...]:

@@ -26,7 +26,8 @@ import warp as wp
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
-from genelab.engines.base import MODEL_FIELDS, Capabilities, Engine
+from genelab.engines.base import Engine
+from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
 from genelab.engines.fields import FIELDS, place
 from genelab.scene.scene import Scene
@@ -53,14 +54,7 @@ class MjwarpEngine(Engine):
     """MuJoCo Warp on CUDA or CPU. `threads` is an upper bound: on the CPU, warp uses one."""
 
     name: ClassVar[str] = "mjwarp"
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        devices=("cuda", "cpu"),
-        model_fields=frozenset(MODEL_FIELDS),
-        contact_sensors=True,
-        rays=True,
-        deterministic=True,
-        exact_state=True,
-    )
+    capabilities: ClassVar[Capabilities] = CAPABILITIES["mjwarp"]
 
     def __init__(self, scene: Scene, num_envs: int, *, device: str = "cpu", threads: int = 0):
         super().__init__(scene, num_envs, device)

@@ -14,7 +14,8 @@ from mujoco.batch import Batch, SimulationError
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
-from genelab.engines.base import MODEL_FIELDS, Capabilities, Engine, numpy_ids
+from genelab.engines.base import Engine, numpy_ids
+from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
 from genelab.engines.fields import place as _place
 from genelab.scene.scene import Scene
@@ -34,14 +35,7 @@ class MujocoEngine(Engine):
     """MuJoCo on the CPU."""
 
     name: ClassVar[str] = "mujoco"
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        devices=("cpu",),
-        model_fields=frozenset(MODEL_FIELDS),
-        contact_sensors=True,
-        rays=True,
-        deterministic=True,
-        exact_state=True,
-    )
+    capabilities: ClassVar[Capabilities] = CAPABILITIES["mujoco"]
 
     def __init__(self, scene: Scene, num_envs: int, *, device: str = "cpu", threads: int = 0):
         super().__init__(scene, num_envs, device)

@@ -1,0 +1,60 @@
+"""What engines can do and promise, as data: known without importing, or even installing, the engine."""
+
+from dataclasses import dataclass
+
+MODEL_FIELDS = {
+    "body_mass": "mass of each body, kg (N, nbody)",
+    "body_com": "centre of mass in the body frame, m (N, nbody, 3)",
+    "body_inertia": "principal moments of inertia, kg m² (N, nbody, 3)",
+    "geom_friction": "sliding, torsional and rolling friction (N, ngeom, 3)",
+    "joint_damping": "damping of each degree of freedom (N, nv)",
+    "joint_armature": "rotor inertia of each degree of freedom (N, nv)",
+    "joint_friction": "dry friction of each degree of freedom (N, nv)",
+    "actuator_kp": "stiffness of each position servo (N, nu)",
+    "actuator_kd": "damping of each servo (N, nu)",
+    "gravity": "gravity vector, m/s² (N, 3)",
+}
+"""Model values that a world can have for itself, by the name every engine uses."""
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an engine can do and what it promises."""
+
+    devices: tuple[str, ...]
+    model_fields: frozenset[str]
+    """Which of `MODEL_FIELDS` can differ between worlds."""
+    contact_sensors: bool
+    rays: bool
+    deterministic: bool
+    """Same inputs, same bits, at any number of threads."""
+    exact_state: bool
+    """`state_dict` continues bit for bit."""
+
+
+CAPABILITIES = {
+    "mujoco": Capabilities(
+        devices=("cpu",),
+        model_fields=frozenset(MODEL_FIELDS),
+        contact_sensors=True,
+        rays=True,
+        deterministic=True,
+        exact_state=True,
+    ),
+    "genesis": Capabilities(
+        devices=("cpu", "cuda"),
+        model_fields=frozenset(MODEL_FIELDS),
+        contact_sensors=True,
+        rays=False,
+        deterministic=True,
+        exact_state=True,
+    ),
+    "mjwarp": Capabilities(
+        devices=("cuda", "cpu"),
+        model_fields=frozenset(MODEL_FIELDS),
+        contact_sensors=True,
+        rays=True,
+        deterministic=True,
+        exact_state=True,
+    ),
+}
