@@ -83,6 +83,8 @@ class RslRlPpoCfg:
     schedule: Literal["adaptive", "fixed"] = "adaptive"
     """Adaptive: the learning rate follows the KL divergence of the updates."""
     desired_kl: float = 0.01
+    max_learning_rate: float = 1e-2
+    """Upper end of the adaptive learning rate."""
     max_grad_norm: float = 1.0
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     normalize_advantage_per_mini_batch: bool = False
@@ -94,7 +96,9 @@ class RslRlPpoCfg:
         at_least(0, learning_rate=self.learning_rate)
 
     def unused_fields(self) -> dict[str, str]:
-        return {} if self.schedule == "adaptive" else {"desired_kl": "the schedule of the learning rate is fixed"}
+        if self.schedule == "adaptive":
+            return {}
+        return dict.fromkeys(("desired_kl", "max_learning_rate"), "the schedule of the learning rate is fixed")
 
 
 @dataclass(kw_only=True)

@@ -1,4 +1,4 @@
-"""rsl_rl's PPO with the value of a cut-off episode taken where the episode was cut off."""
+"""rsl_rl's PPO with the value of a cut-off episode taken where it was cut off, and a bound on the learning rate."""
 
 from typing import Any
 
@@ -14,7 +14,22 @@ class PPO(RslRlPPO):
     rsl_rl adds gamma * V(s_t) to the reward of a truncated step; right is gamma * V(s_{t+1}), where s_{t+1} is the
     state the episode was cut off in. It is no longer in the observations (they already belong to the next episode),
     so it comes from ``extras["final_obs"]``.
+
+    The adaptive learning rate stays at or below `max_learning_rate`. rsl_rl lets it rise to 1e-2, where the value
+    function of a small network comes apart: while the policy's noise is large, no step is large for its KL divergence.
     """
+
+    def __init__(self, *args: Any, max_learning_rate: float = 1e-2, **kwargs: Any):
+        self._max_learning_rate = max_learning_rate
+        super().__init__(*args, **kwargs)
+
+    @property
+    def learning_rate(self) -> float:
+        return self._learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        self._learning_rate = min(value, self._max_learning_rate)
 
     def process_env_step(self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
         """Record one environment step."""
