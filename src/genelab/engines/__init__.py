@@ -1,13 +1,10 @@
 """Physics engines by name. Nothing heavy is imported until an engine is made."""
 
-import importlib.util
 import sys
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from genelab.core.errors import UserError, unknown
-from genelab.core.registry import load
+from genelab.core.parts import Part, part_class
 from genelab.engines.capabilities import CAPABILITIES
 
 if TYPE_CHECKING:
@@ -15,39 +12,22 @@ if TYPE_CHECKING:
     from genelab.scene.scene import Scene
 
 
-@dataclass(frozen=True)
-class EngineInfo:
-    """An engine that can be asked for, installed or not."""
-
-    name: str
-    target: str
-    """``"module:Class"``."""
-    requires: str
-    """The module that must be importable."""
-    install: str
-    summary: str
-
-    @property
-    def installed(self) -> bool:
-        return importlib.util.find_spec(self.requires) is not None
-
-
 ENGINES = {
-    "mujoco": EngineInfo(
+    "mujoco": Part(
         name="mujoco",
         target="genelab.engines.mujoco:MujocoEngine",
         requires="mujoco",
         install="pip install genelab",
         summary="MuJoCo's C batch stepper on all CPU cores",
     ),
-    "genesis": EngineInfo(
+    "genesis": Part(
         name="genesis",
         target="genelab.engines.genesis:GenesisEngine",
         requires="genesis",
         install="pip install 'genelab[genesis]'",
         summary="Genesis: all worlds in one kernel, on the CPU or on CUDA",
     ),
-    "mjwarp": EngineInfo(
+    "mjwarp": Part(
         name="mjwarp",
         target="genelab.engines.mjwarp:MjwarpEngine",
         requires="mujoco_warp",
@@ -59,14 +39,10 @@ ENGINES = {
 
 def make_engine(name: str, scene: "Scene", num_envs: int, *, device: str = "cpu", threads: int = 0) -> "Engine":
     """Build `num_envs` copies of `scene` on the engine called `name`."""
-    if name not in ENGINES:
-        raise unknown("engine", name, ENGINES)
-    info = ENGINES[name]
-    if not info.installed:
-        raise UserError(f"engine '{name}' is not installed: {info.install}")
+    engine = part_class("engine", name, ENGINES)
     if device == "cpu" and "cuda" in CAPABILITIES[name].devices:
         _point_at_cuda(name)
-    return load(info.target)(scene, num_envs, device=device, threads=threads)
+    return engine(scene, num_envs, device=device, threads=threads)
 
 
 @cache

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.config import digest
-from genelab.core.errors import RunStopped, UserError, unknown
+from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import make_parent, write_json, write_text
+from genelab.core.parts import installed
 from genelab.core.registry import find
 from genelab.engines import ENGINES
 from genelab.envs import ManagerBasedRlEnvCfg
@@ -268,10 +269,7 @@ def find_checkpoint(name: str | None, task: str, say: Callable[[str], None]) -> 
 def _check(request: Sim2SimRequest) -> None:
     find(request.task)
     for engine in request.engines:
-        if engine not in ENGINES:
-            raise unknown("engine", engine, ENGINES)
-        if not ENGINES[engine].installed:
-            raise UserError(f"engine '{engine}' is not installed: {ENGINES[engine].install}")
+        installed("engine", engine, ENGINES)
     if request.margin is not None and not request.margin > 0.0:
         raise UserError(f"--margin must be positive, not {request.margin}")
 

@@ -1,36 +1,26 @@
 """RL libraries by name. Nothing heavy is imported until a backend is used."""
 
-import importlib.util
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError
+from genelab.core.parts import Part, part_class
 from genelab.core.registry import load
 
 if TYPE_CHECKING:
     from genelab.rl.backends.base import Backend
 
 
-@dataclass(frozen=True)
-class BackendInfo:
-    """A backend that can be asked for, installed or not."""
+@dataclass(frozen=True, kw_only=True)
+class BackendPart(Part):
+    """A backend, and the agent config that selects it."""
 
-    name: str
-    target: str
-    """``"module:Class"``."""
     agent_cfg: str
-    """``"module:Class"`` of the agent config that selects this backend."""
-    requires: str
-    install: str
-    summary: str
-
-    @property
-    def installed(self) -> bool:
-        return importlib.util.find_spec(self.requires) is not None
+    """``"module:Class"``."""
 
 
 BACKENDS = {
-    "rsl_rl": BackendInfo(
+    "rsl_rl": BackendPart(
         name="rsl_rl",
         target="genelab.rl.backends.rsl_rl:RslRlBackend",
         agent_cfg="genelab.rl.cfg:RslRlOnPolicyRunnerCfg",
@@ -51,9 +41,4 @@ def backend_of(agent_cfg: Any) -> "Backend":
 
 def make_backend(name: str) -> "Backend":
     """The backend called `name`."""
-    if name not in BACKENDS:
-        raise unknown("backend", name, BACKENDS)
-    info = BACKENDS[name]
-    if not info.installed:
-        raise UserError(f"backend '{name}' is not installed: {info.install}")
-    return load(info.target)()
+    return part_class("backend", name, BACKENDS)()
