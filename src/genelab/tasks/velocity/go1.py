@@ -157,7 +157,11 @@ def rough(play: bool = False) -> ManagerBasedRlEnvCfg:
     | --- | --- |
     | those on flat ground, with the height above the ground below the trunk | as there |
 
-    | ends, commands and pushes | |
+    | ends | |
+    | --- | --- |
+    | those on flat ground | |
+
+    | events and commands | |
     | --- | --- |
     | those on flat ground | |
 
