@@ -45,7 +45,7 @@ node:
 		echo "onnxruntime-node could not be installed: tests in Node.js are left out"
 
 test: setup engines lint node
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup -rs
 
 lint: setup
 	$(BIN)/ruff check .

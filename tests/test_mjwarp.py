@@ -10,6 +10,8 @@ from genelab.core.errors import UserError
 from genelab.engines import make_engine, mjwarp
 from genelab.scene.scene import EntityCfg, Scene, SceneCfg
 
+pytestmark = pytest.mark.xdist_group("mjwarp")  # where its kernels are compiled already
+
 
 def box() -> mujoco.MjSpec:
     spec = mujoco.MjSpec()
