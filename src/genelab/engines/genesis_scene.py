@@ -91,7 +91,6 @@ def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene
             file=copy.copy(model),
             default_armature=None,
             align=False,
-            convexify=False,
             decimate=False,
             visualization=False,
         )
