@@ -253,6 +253,23 @@ def tower() -> mujoco.MjSpec:
     return spec
 
 
+def shapes() -> mujoco.MjSpec:
+    """One free body of each collision shape, lying a little above the ground."""
+    spec = new_spec()
+    kinds = {
+        "sphere": (mujoco.mjtGeom.mjGEOM_SPHERE, [0.1, 0, 0]),
+        "capsule": (mujoco.mjtGeom.mjGEOM_CAPSULE, [0.1, 0.2, 0]),
+        "cylinder": (mujoco.mjtGeom.mjGEOM_CYLINDER, [0.1, 0.05, 0]),
+        "box": (mujoco.mjtGeom.mjGEOM_BOX, [0.2, 0.15, 0.1]),
+    }
+    for i, (name, (kind, size)) in enumerate(kinds.items()):
+        body = spec.worldbody.add_body(name=name, pos=[i, 0, 0.15])
+        body.add_freejoint(name=name)
+        lying = [1, 0, 1, 0] if name == "capsule" else [1, 0, 0, 0]
+        body.add_geom(name=name, type=kind, size=size, mass=BOX_MASS, quat=lying)
+    return spec
+
+
 def box_scene(collide: bool = True, dt: float = 0.005) -> Scene:
     return Scene(SceneCfg(objects={"box": EntityCfg(model=box)}, ground=GroundCfg(collide=collide)), dt)
 
@@ -469,6 +486,18 @@ def test_every_kind_of_joint_and_actuator_moves_as_in_plain_mujoco(engine_name, 
         np.testing.assert_allclose(engine.qpos[0].numpy(), data.qpos, atol=tolerance.trajectory)
         np.testing.assert_allclose(engine.qvel[0].numpy(), data.qvel, atol=20 * tolerance.trajectory)
         np.testing.assert_allclose(engine.actuator_force[0].numpy(), data.actuator_force, atol=tolerance.force)
+
+
+def test_every_shape_falls_to_the_ground_and_lies_there(engine_name, tolerance):
+    names = ("sphere", "capsule", "cylinder", "box")
+    sensors = {name: ContactSensorCfg(side=f"shapes/{name}") for name in names}
+    scene = Scene(SceneCfg(objects={"shapes": EntityCfg(model=shapes)}, contact_sensors=sensors), 0.005)
+    engine = make_engine(engine_name, scene, 2)
+    engine.step(400)
+    heights = engine.body_pos[1, 1:, 2]
+    torch.testing.assert_close(heights, torch.tensor([0.1, 0.1, 0.05, 0.1]), atol=tolerance.penetration, rtol=0)
+    for name in names:
+        assert engine.contact(name)[1, 2].item() == pytest.approx(BOX_MASS * GRAVITY, rel=5 * tolerance.contact_force)
 
 
 def test_only_what_may_touch_touches(engine_name):

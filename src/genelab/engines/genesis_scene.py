@@ -86,13 +86,9 @@ def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene
     sim = gs.options.SimOptions(dt=model.opt.timestep, substeps=1, gravity=tuple(model.opt.gravity))
     scene = gs.Scene(sim_options=sim, rigid_options=_options(model), show_viewer=False)
     try:
-        # A default armature would slow joints down; aligning and convexifying would move frames and change shapes.
+        # A default armature would slow joints down, and aligning would move the frames of free bodies.
         morph = _CompiledModel(
-            file=copy.copy(model),
-            default_armature=None,
-            align=False,
-            decimate=False,
-            visualization=False,
+            file=copy.copy(model), default_armature=None, align=False, decimate=False, visualization=False
         )
         entity: Any = scene.add_entity(morph)
         hfields = np.flatnonzero(model.geom_type == _HFIELD)
@@ -287,8 +283,11 @@ def _find_geoms(model: mujoco.MjModel, links: list[Any], terrains: dict[int, Any
 def _is_geom(model: mujoco.MjModel, i: int, geom: Any) -> bool:
     """Whether Genesis's geom is what the compiled geom is."""
     kind, size = model.geom_type[i], model.geom_size[i]
-    if geom is None or kind in (_PLANE, _HFIELD):
-        return geom is not None
+    # Genesis sends pairs with a shape it does not take for convex another way, on which planes are not solid.
+    if geom is None or kind == _HFIELD or not geom.is_convex:
+        return geom is not None and kind == _HFIELD
+    if kind == _PLANE:
+        return True
     diameters = {_SPHERE: size[:1], _BOX: 2 * size}.get(kind, size[:2] * (1, 2))
     placed = np.allclose(geom.init_pos, model.geom_pos[i], atol=1e-6)
     turned = abs(np.dot(geom.init_quat, model.geom_quat[i])) > 1 - 1e-6

@@ -262,8 +262,8 @@ def _events(play: bool, every: tuple[float, float], velocity: float) -> dict[str
 def _ppo(hidden_dims: tuple[int, ...], max_iterations: int, max_learning_rate: float) -> RslRlOnPolicyRunnerCfg:
     """The published settings with two bounds, without which seeds come to different ends (docs/pendulum-study.md).
 
-    The adaptive learning rate would rise to 1e-2, where the value function comes apart. The standard deviation would fall
-    to 0.02, where the value function's errors are all that is left in the advantages, and the cart drifts away again.
+    The adaptive learning rate would rise to 1e-2, where the value function comes apart. The standard deviation would
+    fall to 0.02, where the value function's errors are all that is left in the advantages, and the cart drifts away.
     """
     return RslRlOnPolicyRunnerCfg(
         max_iterations=max_iterations,
