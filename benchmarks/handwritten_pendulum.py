@@ -84,6 +84,7 @@ class HandwrittenLoop:
         self.env = Pendulum(model, num_envs)
         self.steps = train_cfg["num_steps_per_env"]
         train_cfg["algorithm"]["class_name"] = "PPO"
+        del train_cfg["algorithm"]["max_learning_rate"]  # genelab's own addition, of no weight for speed
         with contextlib.redirect_stdout(io.StringIO()):
             self.alg = PPO.construct_algorithm(self.env.obs, self.env, {**train_cfg, "multi_gpu": None}, "cpu")  # type: ignore[arg-type]
         self.alg.train_mode()
