@@ -22,7 +22,7 @@ def measure(preset: str, iterations: int, rounds: int) -> dict[str, Any]:
     setup = resolve(TASK, preset=preset)
     setup.agent_cfg.save_interval = 10**9
     env = ManagerBasedRlEnv(setup.env_cfg, seed=1)
-    theirs = HandwrittenLoop(env.scene.model, env.num_envs, train_cfg(setup.agent_cfg))
+    theirs = HandwrittenLoop(env.scene.model, env.num_envs, train_cfg(setup.agent_cfg, env))
     runner = Runner(env, setup.agent_cfg, infos={})
     env.randomize_episode_start()
     with tempfile.TemporaryDirectory() as directory:
