@@ -23,7 +23,8 @@ def collect(run: Path) -> None:
     kept = [line for line in lines if line["iteration"] % 10 == 0 or line is lines[-1]]
     meta["curve"] = [[line["iteration"], round(line.get("return_mean", float("nan")), 4)] for line in kept]
     evaluation = json.loads((run / "eval.json").read_text())
-    target = RESULTS / meta["task"] / meta["preset"] / f"seed_{meta['seed']}"
+    kind = meta["preset"] if meta["engine"] == "mujoco" else f"{meta['preset']}-{meta['engine']}"
+    target = RESULTS / meta["task"] / kind / f"seed_{meta['seed']}"
     target.mkdir(parents=True, exist_ok=True)
     (target / "run.json").write_text(json.dumps(meta, indent=1) + "\n")
     (target / "eval.json").write_text(json.dumps(evaluation, indent=1) + "\n")
