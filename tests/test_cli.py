@@ -369,7 +369,7 @@ def test_flags_work_in_both_spellings(flags: tuple[str, ...], cli: Callable[...,
     assert outcome.code == 0, outcome.err
     assert (tmp_path / "run/model_final.pt").is_file()
     assert "env.num_envs: 512 -> 8" in outcome.out
-    assert "agent.max_iterations: 300 -> 1" in outcome.out
+    assert "agent.max_iterations: 200 -> 1" in outcome.out
 
 
 def test_train_prints_the_run_the_preset_and_every_override(cli: Callable[..., Any]) -> None:
