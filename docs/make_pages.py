@@ -106,7 +106,7 @@ def results_table() -> str:
         success = statistics.mean(run["success"] for run in runs)
         seconds = statistics.median(run["seconds"] for run in runs)
         lines.append(
-            f"| {directory.parent.name} | {directory.name} | {returns} (seeds {seeds}) "
+            f"| {directory.parent.name} | {directory.name} | {returns} (seed{'s' if len(runs) > 1 else ''} {seeds}) "
             f"| {success:.0%} | {runs[0]['samples'] / 1e6:.1f} M | {seconds:.0f} s, threads: {runs[0]['threads']} |"
         )
     return "\n".join(lines)
