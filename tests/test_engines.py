@@ -135,6 +135,15 @@ def box() -> mujoco.MjSpec:
     return spec
 
 
+def ball() -> mujoco.MjSpec:
+    """A free ball, as high as the box."""
+    spec = new_spec()
+    body = spec.worldbody.add_body(name="ball", pos=[0, 0, BOX_HALF])
+    body.add_freejoint(name="root")
+    body.add_geom(name="ball", type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[BOX_HALF, 0, 0], mass=BOX_MASS)
+    return spec
+
+
 def pendulum(length: float = LINK_LENGTH) -> mujoco.MjSpec:
     """A hanging link without friction: hinge about y, its mass at `length` below the hinge."""
     spec = new_spec()
@@ -267,6 +276,17 @@ def shapes() -> mujoco.MjSpec:
         body.add_freejoint(name=name)
         lying = [1, 0, 1, 0] if name == "capsule" else [1, 0, 0, 0]
         body.add_geom(name=name, type=kind, size=size, mass=BOX_MASS, quat=lying)
+    return spec
+
+
+def stairs() -> mujoco.MjSpec:
+    """A height field with a step of 0.2 m along x at x = 0.3 and one of 0.1 m along y at y = 0.1, off the origin."""
+    spec = new_spec()
+    heights = np.zeros((11, 21))  # rows along y, columns along x
+    heights[:, 11:] += 0.2
+    heights[6:] += 0.1
+    spec.add_hfield(name="stairs", nrow=11, ncol=21, size=[2, 1, 0.3, 0.1], userdata=(heights / 0.3).ravel())
+    spec.worldbody.add_geom(name="stairs", type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname="stairs", pos=[0.2, 0.0, 0.05])
     return spec
 
 
@@ -498,6 +518,17 @@ def test_every_shape_falls_to_the_ground_and_lies_there(engine_name, tolerance):
     torch.testing.assert_close(heights, torch.tensor([0.1, 0.1, 0.05, 0.1]), atol=tolerance.penetration, rtol=0)
     for name in names:
         assert engine.contact(name)[1, 2].item() == pytest.approx(BOX_MASS * GRAVITY, rel=5 * tolerance.contact_force)
+
+
+def test_a_height_field_is_where_its_heights_are(engine_name, tolerance):
+    objects = {"stairs": EntityCfg(model=stairs), "ball": EntityCfg(model=ball)}
+    engine = make_engine(engine_name, Scene(SceneCfg(objects=objects, ground=GroundCfg(collide=False)), 0.005), 4)
+    qpos = engine.qpos.clone()
+    qpos[:, :3] = torch.tensor([[-1.0, -0.6, 0.5], [1.4, -0.6, 0.5], [-1.0, 0.6, 0.5], [1.4, 0.6, 0.5]])
+    engine.set_state(every(engine), qpos, engine.qvel.clone())
+    engine.step(300)
+    expected = 0.05 + BOX_HALF + torch.tensor([0.0, 0.2, 0.1, 0.3])
+    torch.testing.assert_close(engine.qpos[:, 2], expected, atol=2 * tolerance.penetration, rtol=0)
 
 
 def test_only_what_may_touch_touches(engine_name):

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import mujoco
@@ -56,6 +57,10 @@ class _CompiledModel(gs.morphs.MJCF):
         return "scene"
 
 
+_EMPTY_WORLD = SimpleNamespace(name="world", idx=0, is_fixed=True, geoms=())
+"""Stands for the world, which Genesis leaves out of a scene where it has no shapes."""
+
+
 @dataclass(frozen=True)
 class LoadedScene:
     """A built Genesis scene and where the parts of the compiled model are in its arrays."""
@@ -92,7 +97,9 @@ def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene
         )
         entity: Any = scene.add_entity(morph)
         hfields = np.flatnonzero(model.geom_type == _HFIELD)
-        terrains: dict[int, Any] = {i: scene.add_entity(_terrain(model, i)) for i in hfields.tolist()}
+        # Contact with primitives follows from the heights. A distance grid, for meshes, takes hours if it is fine.
+        coarse = gs.materials.Rigid(sdf_min_res=16, sdf_max_res=16)
+        terrains: dict[int, Any] = {i: scene.add_entity(_terrain(model, i), coarse) for i in hfields.tolist()}
         scene.build(n_envs=num_envs)
     except gs.GenesisException as error:
         raise UserError(f"engine 'genesis' cannot simulate this scene: {error}") from error
@@ -238,6 +245,7 @@ def _find_parts(
 ) -> LoadedScene:
     """Find every joint and body by its name, and the geoms of each body; a missing or an extra one is an error."""
     links = {link.name: link for link in entity.links}
+    links.setdefault(model.body(0).name, _EMPTY_WORLD)
     joints = {j.name: j for link in entity.links for j in link.joints if j.type != gs.JOINT_TYPE.FIXED}
     body_names = _same_names("bodies", [model.body(i).name for i in range(model.nbody)], list(links))
     joint_names = _same_names("joints", [model.joint(i).name for i in range(model.njnt)], list(joints))
