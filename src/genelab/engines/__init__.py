@@ -5,7 +5,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from genelab.core.parts import Part, part_class
-from genelab.engines.capabilities import CAPABILITIES
 
 if TYPE_CHECKING:
     from genelab.engines.base import Engine
@@ -40,7 +39,7 @@ ENGINES = {
 def make_engine(name: str, scene: "Scene", num_envs: int, *, device: str = "cpu", threads: int = 0) -> "Engine":
     """Build `num_envs` copies of `scene` on the engine called `name`."""
     engine = part_class("engine", name, ENGINES)
-    if device == "cpu" and "cuda" in CAPABILITIES[name].devices:
+    if device == "cpu" and "cuda" in engine.capabilities.devices:
         _point_at_cuda(name)
     return engine(scene, num_envs, device=device, threads=threads)
 
