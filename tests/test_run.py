@@ -44,7 +44,7 @@ def leftovers(directory: Path) -> list[Path]:
 
 def start(cwd: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "genelab", *arguments]
-    # Shells start what runs in the background, such as these tests, with Ctrl-C switched off, and children inherit that.
+    # Shells start what runs in the background, such as these tests, with Ctrl-C switched off; children inherit that.
     options |= {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
