@@ -28,6 +28,7 @@ def throughput(rounds: int) -> dict[str, float]:
     _, inference, _ = setup_policy(TASK, checkpoint, [], num_envs=protocol.num_envs)
     env, policy = inference.env, inference.policy
     steps = protocol.episodes_per_env * env.max_episode_length
+    torch.set_num_threads(1)  # as an evaluation does
     actions: list[torch.Tensor] = []
     with torch.no_grad():
         obs = env.reset(seed=0)

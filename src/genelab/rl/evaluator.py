@@ -5,6 +5,8 @@ A fixed number of episodes from every world, so that short episodes are not over
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +75,7 @@ def evaluate(
     """
     started = time.perf_counter()
     records = _Records(env, episodes_per_env)
-    with torch.random.fork_rng(devices=[]):
+    with _one_torch_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "evaluation"))
         obs = env.reset(seed=seed)
         policy.reset()
@@ -97,12 +99,25 @@ def evaluate(
     }
 
 
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """Batches of an evaluation are small: to wake a second thread takes longer than what it would do."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 class _Records:
     """Episodes that count: the first few of each world."""
 
     def __init__(self, env: ManagerBasedRlEnv, quota: int):
         self._env = env
         self._left = torch.full((env.num_envs,), quota, dtype=torch.int64, device=env.device)
+        self.complete = False
+        """Every world has run its episodes."""
         self.worlds: list[int] = []
         self.returns: list[float] = []
         self.lengths: list[int] = []
@@ -111,13 +126,10 @@ class _Records:
         self._metrics: list[Tensor] = []
         self._ends: list[Tensor] = []
 
-    @property
-    def complete(self) -> bool:
-        return not bool(self._left.any())
-
     def add(self, finished: Any) -> None:
         counted = self._left[finished.env_ids] > 0
         self._left[finished.env_ids[counted]] -= 1
+        self.complete = not bool(self._left.any())
         self.worlds += finished.env_ids[counted].tolist()
         self.returns += finished.returns[counted].tolist()
         self.lengths += finished.lengths[counted].tolist()

@@ -18,13 +18,18 @@ class RslRlPolicy(Policy):
         self._device = device
         self._actor.eval()
         actor = self.actor
-        self._plain = None if actor.rnn is not None else nn.Sequential(actor.normalizer or nn.Identity(), *actor.head)
+        layers = [actor.normalizer or nn.Identity(), *(part for block in actor.head for part in _parts(block))]
+        self._layers = None if actor.rnn is not None else [layer.forward for layer in layers]
 
     @torch.no_grad()
     def act(self, obs: dict[str, Tensor], deterministic: bool = True) -> Tensor:
-        if deterministic and self._plain is not None:
-            # The same layers without rsl_rl's containers around them, which cost as much as a small network itself.
-            return self._plain(torch.cat([obs[group] for group in self._actor.obs_groups], dim=-1))
+        if deterministic and self._layers is not None:
+            # The same layers without containers and hooks around them, which cost as much as a small network itself.
+            groups = [obs[group] for group in self._actor.obs_groups]
+            value = groups[0] if len(groups) == 1 else torch.cat(groups, dim=-1)
+            for layer in self._layers:
+                value = layer(value)
+            return value
         batch = TensorDict(obs, batch_size=[self._num_envs], device=self._device)  # type: ignore[arg-type]
         return self._actor(batch, stochastic_output=not deterministic)
 
@@ -53,3 +58,8 @@ class RslRlPolicy(Policy):
             normalizer=model.obs_normalizer if model.obs_normalization else None,
             rnn=model.rnn.rnn if model.is_recurrent else None,
         )
+
+
+def _parts(block: nn.Module) -> list[nn.Module]:
+    """The layers of an rsl_rl MLP, which is a sequence, or the block itself."""
+    return list(block) if isinstance(block, nn.Sequential) else [block]
