@@ -1,4 +1,7 @@
-"""Quaternions (w, x, y, z) on batches of torch tensors. All functions broadcast over leading dimensions."""
+"""Quaternions (w, x, y, z) on batches of torch tensors. All functions broadcast over leading dimensions.
+
+Results are stored component by component: torch is several times faster on long rows than on rows of three.
+"""
 
 import torch
 from torch import Tensor
@@ -8,27 +11,26 @@ def quat_mul(a: Tensor, b: Tensor) -> Tensor:
     """Hamilton product: the rotation b followed by the rotation a.  (…, 4)"""
     aw, ax, ay, az = a.unbind(-1)
     bw, bx, by, bz = b.unbind(-1)
-    return torch.stack(
-        (
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ),
-        dim=-1,
+    return _components(
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
     )
 
 
 def quat_conjugate(q: Tensor) -> Tensor:
     """The inverse of a unit quaternion.  (…, 4)"""
-    return torch.cat((q[..., :1], -q[..., 1:]), dim=-1)
+    w, x, y, z = q.unbind(-1)
+    return _components(w, -x, -y, -z)
 
 
 def quat_apply(q: Tensor, v: Tensor) -> Tensor:
     """Rotate vectors by unit quaternions.  (…, 4), (…, 3) -> (…, 3)"""
-    w, xyz = q[..., :1], q[..., 1:]
-    t = 2.0 * cross(xyz, v)
-    return v + w * t + cross(xyz, t)
+    w, x, y, z = q.unbind(-1)
+    a, b, c = v.unbind(-1)
+    ta, tb, tc = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    return _components(a + w * ta + y * tc - z * tb, b + w * tb + z * ta - x * tc, c + w * tc + x * tb - y * ta)
 
 
 def quat_apply_inverse(q: Tensor, v: Tensor) -> Tensor:
@@ -38,10 +40,17 @@ def quat_apply_inverse(q: Tensor, v: Tensor) -> Tensor:
 
 def quat_from_axis_angle(axis: Tensor, angle: Tensor) -> Tensor:
     """Rotation by `angle` radians about a unit axis.  (…, 3), (…) -> (…, 4)"""
-    half = 0.5 * angle.unsqueeze(-1)
-    return torch.cat((half.cos(), half.sin() * axis), dim=-1)
+    half, (x, y, z) = 0.5 * angle, axis.unbind(-1)
+    sine = half.sin()
+    return _components(half.cos(), sine * x, sine * y, sine * z)
 
 
 def cross(a: Tensor, b: Tensor) -> Tensor:
     """Cross product over the last dimension, with broadcasting.  (…, 3)"""
-    return torch.linalg.cross(a, b, dim=-1)
+    ax, ay, az = a.unbind(-1)
+    bx, by, bz = b.unbind(-1)
+    return _components(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
+
+
+def _components(*values: Tensor) -> Tensor:
+    return torch.stack(values).movedim(0, -1)
