@@ -16,6 +16,7 @@ from genelab.envs import (
     MetricTermCfg,
     ObservationGroupCfg,
     ObservationTermCfg,
+    RampCfg,
     RewardTermCfg,
     StatefulTerm,
 )
@@ -491,6 +492,18 @@ def test_a_reward_that_gets_its_weight_back_counts_again():
     env.cfg.rewards["alive"].weight = 2.0
     _, rewards, *_ = env.step(no_action(env))
     torch.testing.assert_close(rewards, torch.full((4,), 2.0 * DT))
+
+
+def test_a_ramp_takes_a_reward_from_one_factor_to_another_and_leaves_it_there():
+    cfg = config()
+    cfg.rewards = {"alive": RewardTermCfg(mdp.alive, weight=2.0, ramp=RampCfg(start=1.0, end=0.5, steps=4))}
+    env = ManagerBasedRlEnv(cfg)
+    paid = [float(env.step(no_action(env))[1][0]) / (2.0 * DT) for _ in range(6)]
+    assert paid == pytest.approx([0.875, 0.75, 0.625, 0.5, 0.5, 0.5])
+
+
+def test_a_ramp_of_no_length_is_at_its_end_at_once():
+    assert RampCfg(start=1.0, end=0.0).factor(0) == 0.0
 
 
 def test_metrics_are_means_over_the_episode():

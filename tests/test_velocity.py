@@ -16,7 +16,7 @@ from genelab.core.errors import UserError
 from genelab.envs import CurriculumTermCfg, ManagerBasedRlEnv
 from genelab.mdp.commands import VelocityCommand
 from genelab.scene.robots.go1 import LEGS, go1, quadruped
-from genelab.tasks.velocity.go1 import FEET, THIGHS, flat
+from genelab.tasks.velocity.go1 import COMMAND, FEET, THIGHS, flat
 
 FACTS = json.loads((Path(__file__).parent / "data/go1.json").read_text())
 BODIES = {body["name"]: body for body in FACTS["bodies"]}
@@ -209,6 +209,32 @@ def test_joint_rewards_are_those_computed_by_hand(env: ManagerBasedRlEnv) -> Non
     torques = env.engine.actuator_force
     torch.testing.assert_close(mdp.actuator_force_l2(env), (torques**2).sum(dim=1))
     assert float(torques.abs().max()) <= 35.55
+
+
+@pytest.mark.parametrize(
+    ("down", "reward"), [("1001", 1.0), ("0110", 1.0), ("1111", 0.0), ("0000", 0.0), ("1100", 0.0), ("1000", 0.0)]
+)
+def test_trot_is_one_diagonal_pair_on_the_ground(env: ManagerBasedRlEnv, down: str, reward: float) -> None:
+    feet = torch.arange(4)
+    env.contacts.in_contact[:, :4] = torch.tensor([foot == "1" for foot in down])
+    env.contacts.air_time[:] = 0.1
+    env.command_manager[COMMAND][:] = torch.tensor([0.5, 0.0, 0.0])
+    assert mdp.trot(env, feet, COMMAND, threshold=0.1).tolist() == [reward] * env.num_envs
+    env.contacts.air_time[0] = 0.5  # held up too long
+    env.command_manager[COMMAND][1] = 0.0  # to stand
+    assert mdp.trot(env, feet, COMMAND, threshold=0.1)[:2].tolist() == [0.0, 0.0]
+
+
+def test_progress_is_the_speed_along_the_command_up_to_the_commanded_one(env: ManagerBasedRlEnv) -> None:
+    worlds = torch.arange(4)
+    upright = torch.tensor([1.0, 0.0, 0.0, 0.0]).expand(4, 4)
+    velocity = torch.zeros(4, 6)
+    velocity[:, 0], velocity[:, 5] = 0.5, 0.3
+    env.robot.write_root(worlds, quat=upright, vel=velocity)
+    env.command_manager[COMMAND][:] = torch.tensor(
+        [[1.0, 0.0, 0.0], [0.2, 0.0, 0.1], [-1.0, 0.0, -1.0], [0.0, 0.0, 0.0]]
+    )
+    torch.testing.assert_close(mdp.progress(env, COMMAND), torch.tensor([0.5, 0.3, -0.8, 0.0]))
 
 
 def test_a_touching_thigh_costs_once(env: ManagerBasedRlEnv) -> None:

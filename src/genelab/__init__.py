@@ -31,6 +31,7 @@ _PUBLIC = {
         "MetricTermCfg",
         "ObservationGroupCfg",
         "ObservationTermCfg",
+        "RampCfg",
         "RewardTermCfg",
         "SimulationCfg",
         "StatefulTerm",

@@ -73,11 +73,30 @@ class TermCfg:
         return 1 if isinstance(self.func, type) else self.injected
 
 
+@dataclass(kw_only=True)
+class RampCfg:
+    """A factor that goes linearly from `start` to `end` over the first `steps` control steps of a training."""
+
+    start: float
+    end: float
+    steps: int = 0
+    """0: the factor is `end` from the beginning."""
+
+    def validate(self) -> None:
+        at_least(0, steps=self.steps)
+
+    def factor(self, step: int) -> float:
+        """The factor at a control step."""
+        return self.end if step >= self.steps else self.start + (self.end - self.start) * step / self.steps
+
+
 @dataclass
 class RewardTermCfg(TermCfg):
     """Reward: ``weight * func(env)`` with func returning (N,)."""
 
     weight: float = field(kw_only=True)
+    ramp: RampCfg | None = field(default=None, kw_only=True)
+    """Lets a reward that helps to begin fade out, or a penalty that hinders the first steps come in slowly."""
 
 
 @dataclass

@@ -50,7 +50,7 @@ from genelab.mdp.rewards import (
     joint_pos_l2,
     joint_vel_l2,
 )
-from genelab.mdp.shaping import trot
+from genelab.mdp.shaping import progress, trot
 from genelab.mdp.terminations import joint_beyond, survived, tilted, time_out
 
 __all__ = [
@@ -91,6 +91,7 @@ __all__ = [
     "lin_vel_error",
     "lin_vel_z_l2",
     "place_root",
+    "progress",
     "projected_gravity",
     "push_joint",
     "push_root",

@@ -1,4 +1,4 @@
-"""Rewards that only help a policy to begin. They fade out, so that what is learnt in the end is the task."""
+"""Rewards that only help a policy to begin. Give them a ramp that ends at zero: what is learnt then is the task."""
 
 from torch import Tensor
 
@@ -7,13 +7,26 @@ from genelab.envs.terms import SensorRefs
 from genelab.mdp.locomotion import is_moving
 
 
-def trot(env: ManagerBasedRlEnv, feet: SensorRefs, command: str, threshold: float, fade_steps: int) -> Tensor:
-    """One while the diagonal pairs of feet take turns on the ground, if the robot is to move.  (N,)
+def trot(env: ManagerBasedRlEnv, feet: SensorRefs, command: str, threshold: float, longest: float = 0.4) -> Tensor:
+    """One while one diagonal pair of feet is on the ground and the other in the air, if the robot is to move.  (N,)
 
-    `feet` are four in the order front right, front left, rear right, rear left. The value falls linearly to zero over
-    the first `fade_steps` control steps of the run.
+    `feet` are four in the order front right, front left, rear right, rear left. Nothing while a foot has been in the
+    air for more than `longest` seconds.
     """
-    left = 1.0 - env.step_count / fade_steps
-    down = env.contacts.in_contact[:, feet]
+    contacts = env.contacts
+    down = contacts.in_contact[:, feet]
     turns = (down[:, 0] == down[:, 3]) & (down[:, 1] == down[:, 2]) & (down[:, 0] != down[:, 1])
-    return (turns & is_moving(env, command, threshold)) * max(left, 0.0)
+    short = contacts.air_time[:, feet].amax(dim=1) < longest
+    return (turns & short & is_moving(env, command, threshold)).float()
+
+
+def progress(env: ManagerBasedRlEnv, command: str) -> Tensor:
+    """Speed along the command, up to the commanded one, plus the same of the yaw rate.  (N,)
+
+    Linear, where the tracking rewards are flat far from the command.
+    """
+    wanted, robot = env.command_manager[command], env.robot
+    speed = wanted[:, :2].norm(dim=1)
+    along = (robot.root_lin_vel[:, :2] * wanted[:, :2]).sum(dim=1) / speed.clamp(min=1e-6)
+    turning = robot.root_ang_vel[:, 2] * wanted[:, 2].sign()
+    return along.minimum(speed) + turning.minimum(wanted[:, 2].abs())

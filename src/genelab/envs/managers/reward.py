@@ -35,7 +35,7 @@ class RewardManager(Manager):
     def compute(self, broken: Tensor | None = None) -> Tensor:
         """(N,) reward of this step, zero in worlds whose physics broke down. Terms of weight zero are not evaluated."""
         for row, term in enumerate(self.terms):
-            weight = term.cfg.weight  # type: ignore[attr-defined]  # read each step: curricula change it
+            weight = self._weight(term.cfg)  # type: ignore[arg-type]  # read each step: curricula change it
             if weight == 0.0:
                 self._values[row] = 0.0
             else:
@@ -44,6 +44,9 @@ class RewardManager(Manager):
             self._values[:, broken] = 0.0
         self.episode_sums += self._values
         return self._values.sum(dim=0)
+
+    def _weight(self, cfg: RewardTermCfg) -> float:
+        return cfg.weight if cfg.ramp is None else cfg.weight * cfg.ramp.factor(self._env.step_count)
 
     def reset(self, env_ids: Tensor) -> None:
         super().reset(env_ids)

@@ -25,8 +25,6 @@ from genelab.scene.terrain import TerrainCfg
 FEET = tuple(f"{leg}_foot" for leg in LEGS)
 THIGHS = tuple(f"{leg}_thigh" for leg in LEGS)
 COMMAND = "velocity"
-SHAPING = {"threshold": 0.1, "fade_steps": 2400}
-"""Of the trot reward that helps the first steps: switched on by the cpu preset, in training only, gone half way."""
 
 
 def flat(play: bool = False) -> ManagerBasedRlEnvCfg:
@@ -74,7 +72,6 @@ def flat(play: bool = False) -> ManagerBasedRlEnvCfg:
     | push (training only) | every U(1, 3) s horizontal velocity U(-0.5, 0.5) m/s, yaw rate U(-0.5, 0.5) rad/s |
     """
     command, feet = {"command": COMMAND}, {"feet": FEET, "command": COMMAND}
-    shaping = {} if play else {"trot": RewardTermCfg(mdp.trot, weight=0.0, params={**feet, **SHAPING})}
     return ManagerBasedRlEnvCfg(
         # A contact has the larger friction of its two sides: at zero, the ground leaves it to the robot's feet.
         scene=SceneCfg(robots={"robot": go1()}, ground=GroundCfg(friction=0.0), contact_sensors=_contact_sensors()),
@@ -101,7 +98,6 @@ def flat(play: bool = False) -> ManagerBasedRlEnvCfg:
             "joint_limits": RewardTermCfg(mdp.joint_limits, weight=-1.0),
             "thigh_contact": RewardTermCfg(mdp.any_contact, weight=-1.0, params={"sensors": THIGHS}),
             "slip": RewardTermCfg(mdp.feet_slip, weight=-0.1, params={**feet, "sites": LEGS, "threshold": 0.05}),
-            **shaping,
         },
         terminations={
             "time_out": DoneTermCfg(mdp.time_out, time_out=True),
