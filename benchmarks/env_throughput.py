@@ -8,22 +8,29 @@ that both step the same physics.
 import argparse
 
 from common import alternate, compare, save
+import numpy as np
 import torch
 from mujoco.batch import Batch
 
-from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
+from genelab.experiment.setup import resolve
+
+
+def targets(env: ManagerBasedRlEnv, action: torch.Tensor) -> np.ndarray:
+    """What the environment makes of an action."""
+    env.action_manager.process(action)
+    return env.engine.ctrl.double().numpy()
 
 
 def measure(task: str, num_envs: int, steps: int, rounds: int) -> dict[str, float]:
-    cfg = find(task).env_cfg()
+    cfg = resolve(task, preset="cpu").env_cfg
     cfg.num_envs = num_envs
     env = ManagerBasedRlEnv(cfg)
     env.randomize_episode_start()
     bare = Batch(env.scene.model, num_envs, 0)
     ctrl = bare.bind("ctrl")
     actions = [0.3 * torch.randn(num_envs, env.num_actions) for _ in range(steps)]
-    controls = [action.double().numpy() for action in actions]
+    controls = [targets(env, action) for action in actions]
 
     def ours() -> None:
         for action in actions:
@@ -45,13 +52,20 @@ def measure(task: str, num_envs: int, steps: int, rounds: int) -> dict[str, floa
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--num-envs", type=int, default=4096)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=30)
     arguments = parser.parse_args()
-    tasks = ("GeneLab-Inverted-Pendulum-v0", "GeneLab-Double-Inverted-Pendulum-v0")
-    measured = {task: measure(task, arguments.num_envs, arguments.steps, arguments.rounds) for task in tasks}
-    save("env_throughput", {"what": "environment over bare Batch.step", "num_envs": arguments.num_envs, **measured})
+    cases = {
+        "GeneLab-Inverted-Pendulum-v0": 4096,
+        "GeneLab-Double-Inverted-Pendulum-v0": 4096,
+        "Genelab-Velocity-Flat-Unitree-Go1-v0": 1024,
+        "Genelab-Velocity-Rough-Unitree-Go1-v0": 1024,
+    }
+    measured = {
+        task: {"num_envs": worlds, **measure(task, worlds, arguments.steps, arguments.rounds)}
+        for task, worlds in cases.items()
+    }
+    save("env_throughput", {"what": "environment over bare Batch.step, cpu presets", **measured})
 
 
 main()

@@ -1,17 +1,14 @@
-"""The inverted pendulum as one would write it by hand for speed: rsl_rl's PPO around `mujoco.batch.Batch`, one file.
+"""The inverted pendulum as one would write it by hand for speed, around `mujoco.batch.Batch`.
 
-Same model, observations, rewards, ends, pushes, networks and settings as the task `GeneLab-Inverted-Pendulum-v0`, and
-nothing else: no configs, no managers, no logs, no checkpoints. It is the yardstick of `train_throughput.py`.
+Same model, observations, rewards, ends and pushes as the task `GeneLab-Inverted-Pendulum-v0`, and nothing else: no
+configs, no managers. With `handwritten_loop.py` it is the yardstick of `train_throughput.py`.
 """
 
-import contextlib
-import io
 from typing import Any
 
 import numpy as np
 import torch
 from mujoco.batch import Batch
-from rsl_rl.algorithms import PPO
 from tensordict import TensorDict
 from torch import Tensor
 
@@ -75,24 +72,3 @@ class Pendulum:
             self.time[ids] = 0
             self.obs = self.observe()
         return self.obs, reward, done, {"time_outs": time_outs}
-
-
-class HandwrittenLoop:
-    """rsl_rl's loop without anything around it."""
-
-    def __init__(self, model: Any, num_envs: int, train_cfg: dict[str, Any]):
-        self.env = Pendulum(model, num_envs)
-        self.steps = train_cfg["num_steps_per_env"]
-        train_cfg["algorithm"]["class_name"] = "PPO"
-        del train_cfg["algorithm"]["max_learning_rate"]  # genelab's own addition, of no weight for speed
-        with contextlib.redirect_stdout(io.StringIO()):
-            self.alg = PPO.construct_algorithm(self.env.obs, self.env, {**train_cfg, "multi_gpu": None}, "cpu")  # type: ignore[arg-type]
-        self.alg.train_mode()
-
-    def iterate(self) -> None:
-        with torch.inference_mode():
-            for _ in range(self.steps):
-                obs, reward, done, extras = self.env.step(self.alg.act(self.env.obs))
-                self.alg.process_env_step(obs, reward, done, extras)
-            self.alg.compute_returns(self.env.obs)
-        self.alg.update()

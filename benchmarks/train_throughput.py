@@ -1,4 +1,4 @@
-"""Training steps per second of genelab over the hand-written loop in `handwritten_pendulum.py`.
+"""Training steps per second of genelab over a hand-written loop (`handwritten_*.py`).
 
 Both use rsl_rl's PPO with the same networks, epochs, minibatches and worlds; genelab also logs, as in a real run.
 """
@@ -13,16 +13,25 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run import Run
 from genelab.experiment.setup import resolve
 from genelab.rl.rsl_rl.runner import Runner, train_cfg
-from handwritten_pendulum import HandwrittenLoop
+from handwritten_go1 import Go1
+from handwritten_loop import HandwrittenLoop
+from handwritten_pendulum import Pendulum
 
-TASK = "GeneLab-Inverted-Pendulum-v0"
+PENDULUM, GO1 = "GeneLab-Inverted-Pendulum-v0", "Genelab-Velocity-Flat-Unitree-Go1-v0"
 
 
-def measure(preset: str, iterations: int, rounds: int) -> dict[str, Any]:
-    setup = resolve(TASK, preset=preset)
+def handwritten(task: str, env: ManagerBasedRlEnv) -> Pendulum | Go1:
+    model = env.scene.model
+    if task == PENDULUM:
+        return Pendulum(model, env.num_envs)
+    return Go1(model, env.num_envs, env.cfg.decimation, env.scene.default_qpos)
+
+
+def measure(task: str, preset: str, iterations: int, rounds: int) -> dict[str, Any]:
+    setup = resolve(task, preset=preset)
     setup.agent_cfg.save_interval = 10**9
     env = ManagerBasedRlEnv(setup.env_cfg, seed=1)
-    theirs = HandwrittenLoop(env.scene.model, env.num_envs, train_cfg(setup.agent_cfg, env))
+    theirs = HandwrittenLoop(handwritten(task, env), train_cfg(setup.agent_cfg, env))
     runner = Runner(env, setup.agent_cfg, infos={})
     env.randomize_episode_start()
     with tempfile.TemporaryDirectory() as directory:
@@ -32,12 +41,12 @@ def measure(preset: str, iterations: int, rounds: int) -> dict[str, Any]:
             setup.agent_cfg.max_iterations = runner.current_learning_iteration + iterations
             runner.learn_in(run)
 
-        def handwritten() -> None:
+        def by_hand() -> None:
             for _ in range(iterations):
                 theirs.iterate()
 
-        ours(), handwritten()  # warm up
-        ours_s, theirs_s = alternate(ours, handwritten, rounds)
+        ours(), by_hand()  # warm up
+        ours_s, theirs_s = alternate(ours, by_hand, rounds)
         run.close("finished")
     steps = iterations * env.num_envs * setup.agent_cfg.num_steps_per_env
     return {"num_envs": env.num_envs, **compare(ours_s, theirs_s, steps)}
@@ -48,8 +57,11 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=8, help="per round")
     parser.add_argument("--rounds", type=int, default=12)
     arguments = parser.parse_args()
-    measured = {preset: measure(preset, arguments.iterations, arguments.rounds) for preset in ("cpu", "reference")}
-    save("train_throughput", {"what": "training over a hand-written loop", "task": TASK, **measured})
+    cases = ((PENDULUM, "cpu"), (PENDULUM, "reference"), (GO1, "cpu"))
+    measured = {
+        f"{task} {preset}": measure(task, preset, arguments.iterations, arguments.rounds) for task, preset in cases
+    }
+    save("train_throughput", {"what": "training over a hand-written loop", **measured})
 
 
 main()
