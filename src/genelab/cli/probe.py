@@ -23,6 +23,8 @@ def probe(
 ) -> None:
     """Give fixed velocity commands in every direction: achieved over commanded, and falls.
 
+    A last row counts falls under the task's random commands with the pushes of training, one episode per world.
+
     Example: genelab probe Genelab-Velocity-Flat-Unitree-Go1-v0 logs/…/model_final.pt --out probe.json
     """
     from genelab.experiment.probe import ProbeRequest, run_probe
@@ -44,6 +46,8 @@ def probe(
         achieved = "-" if row["achieved"] is None else f"{row['achieved']:+.3f}"
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.0%}"
         rows.append((row["direction"], achieved, ratio, f"{row['falls']}/{row['worlds']}"))
+    pushed = record["random_with_pushes"]
+    rows.append((f"random, pushed, {pushed['seconds']:g} s", "-", "-", f"{pushed['falls']}/{pushed['worlds']}"))
     echo_table(rows)
     if out is not None:
         typer.echo(f"written to {out}")

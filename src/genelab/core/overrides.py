@@ -254,6 +254,8 @@ def _coerce_one(value: Any, declared: Any) -> Any:
         return float(value)
     if declared is str and isinstance(value, str):
         return value
+    if dataclasses.is_dataclass(declared) and isinstance(value, declared):  # type: ignore[arg-type]  # of a preset
+        return value
     if isinstance(declared, typing.NewType) and isinstance(value, str | tuple | list):
         # a reference to joints or bodies: a name or several, checked when the environment is built
         return value if isinstance(value, str) and "," not in value else _coerce_items(value, (str, ...))

@@ -1,8 +1,10 @@
 """Fixed commands in every direction: how much of each a policy achieves, and how often the robot falls.
 
-A mean over random commands hides a policy that walks well one way and not at all the other; this does not.
+A mean over random commands hides a policy that walks well one way and not at all the other; this does not. A last row
+has the task's own random commands for one episode with the pushes of training: there only falls count.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +28,6 @@ SETTLE_S = 1.0
 UNUSED_IN_PROBE = {
     "env.num_envs": "a probe takes its number of worlds from --num-envs",
     "env.commands": "a probe gives fixed commands",
-    "env.episode_length_s": "a probe takes its length from --seconds",
     "env.simulation.steps": "a probe takes its length from --seconds",
     "env.simulation.vis": "a probe shows no window; use play",
 }
@@ -56,6 +57,9 @@ def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict
         request.task, request.checkpoint, request.overrides, unused=UNUSED_IN_PROBE, say=say
     )
     cfg = setup.env_cfg
+    disturbed = copy.deepcopy(cfg)
+    disturbed.num_envs = request.num_envs
+    disturbed.events = {**setup.spec.env_cfg(play=False).events, **cfg.events}
     name, ranges = _velocity_command(request.task, cfg.commands)
     commands = directions(ranges)
     cfg.num_envs = request.num_envs * len(commands)
@@ -67,6 +71,9 @@ def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict
     term.hold(held)
     velocity, upright = rollout(env, load_policy(env, checkpoint), request.seed)
     env.close()
+    env = PairedEnv(disturbed, seed=request.seed)
+    _, survived = rollout(env, load_policy(env, checkpoint), request.seed)
+    env.close()
     record = {
         "task": request.task,
         "checkpoint": str(request.checkpoint),
@@ -77,6 +84,11 @@ def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict
             )
         ],
         "falls": int((~upright).sum()),
+        "random_with_pushes": {
+            "falls": int((~survived).sum()),
+            "worlds": len(survived),
+            "seconds": disturbed.episode_length_s,
+        },
         "worlds_per_direction": request.num_envs,
         "seconds": request.seconds,
         "settle_seconds": SETTLE_S,

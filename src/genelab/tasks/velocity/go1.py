@@ -12,12 +12,20 @@ from genelab.envs import (
     MetricTermCfg,
     ObservationGroupCfg,
     ObservationTermCfg,
+    RampCfg,
     RewardTermCfg,
     SimulationCfg,
     SuccessTermCfg,
 )
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
-from genelab.rl.cfg import RslRlDistributionCfg, RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
+from genelab.mdp.symmetry import QUADRUPED
+from genelab.rl.cfg import (
+    RslRlDistributionCfg,
+    RslRlModelCfg,
+    RslRlOnPolicyRunnerCfg,
+    RslRlPpoCfg,
+    RslRlSymmetryCfg,
+)
 from genelab.scene.robots.go1 import LEGS, go1
 from genelab.scene.scene import ContactSensorCfg, GroundCfg, SceneCfg
 from genelab.scene.terrain import TerrainCfg
@@ -60,6 +68,12 @@ def flat(play: bool = False) -> ManagerBasedRlEnvCfg:
     | a thigh touches | -1 |
     | feet slip² (command above 0.05) | -0.1 |
 
+    | shaping (training, cpu preset; fades to nothing) | weight at the start |
+    | --- | --- |
+    | speed along the command, up to the commanded one, and the same of the yaw rate | 4 |
+    | one diagonal pair of feet on the ground, the other in the air (command above 0.1) | 2 |
+    | joint accelerations² and (change of action)² count less than in the task | 0.05 of their weight |
+
     | ends | |
     | --- | --- |
     | tilted | more than 70 degrees |
@@ -72,6 +86,11 @@ def flat(play: bool = False) -> ManagerBasedRlEnvCfg:
     | push (training only) | every U(1, 3) s horizontal velocity U(-0.5, 0.5) m/s, yaw rate U(-0.5, 0.5) rad/s |
     """
     command, feet = {"command": COMMAND}, {"feet": FEET, "command": COMMAND}
+    shaping = {} if play else _shaping(command, feet)
+
+    def ease() -> RampCfg | None:
+        return None if play else RampCfg(start=0.05, end=1.0)
+
     return ManagerBasedRlEnvCfg(
         # A contact has the larger friction of its two sides: at zero, the ground leaves it to the robot's feet.
         scene=SceneCfg(robots={"robot": go1()}, ground=GroundCfg(friction=0.0), contact_sensors=_contact_sensors()),
@@ -93,11 +112,12 @@ def flat(play: bool = False) -> ManagerBasedRlEnvCfg:
             "tilt": RewardTermCfg(mdp.tilt_l2, weight=-1.0),
             "height": RewardTermCfg(mdp.base_height_l2, weight=-1.0, params={"height": 0.34}),
             "torque": RewardTermCfg(mdp.actuator_force_l2, weight=-2e-4),
-            "joint_acc": RewardTermCfg(mdp.JointAccL2, weight=-1e-5),
-            "action_rate": RewardTermCfg(mdp.action_rate_l2, weight=-0.01),
+            "joint_acc": RewardTermCfg(mdp.JointAccL2, weight=-1e-5, ramp=ease()),
+            "action_rate": RewardTermCfg(mdp.action_rate_l2, weight=-0.01, ramp=ease()),
             "joint_limits": RewardTermCfg(mdp.joint_limits, weight=-1.0),
             "thigh_contact": RewardTermCfg(mdp.any_contact, weight=-1.0, params={"sensors": THIGHS}),
             "slip": RewardTermCfg(mdp.feet_slip, weight=-0.1, params={**feet, "sites": LEGS, "threshold": 0.05}),
+            **shaping,
         },
         terminations={
             "time_out": DoneTermCfg(mdp.time_out, time_out=True),
@@ -123,17 +143,24 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     )
 
 
-FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {
-        "env.num_envs": 1024,
+def _cpu(worlds: int, iterations: int, shaped: int) -> dict[str, Any]:
+    """Small networks and few worlds, mirror symmetry, and shaping that is gone after `shaped` iterations."""
+    steps = shaped * RslRlOnPolicyRunnerCfg().num_steps_per_env
+    return {
+        "env.num_envs": worlds,
         "env.simulation.dt": 0.005,
         "env.decimation": 4,
-        "agent.max_iterations": 250,
+        **{f"env.rewards.{name}.ramp.steps": steps for name in ("progress", "trot", "joint_acc", "action_rate")},
+        "agent.max_iterations": iterations,
         "agent.actor.hidden_dims": (128, 128, 128),
         "agent.critic.hidden_dims": (128, 128, 128),
-        "agent.algorithm.num_learning_epochs": 3,
+        "agent.algorithm.num_learning_epochs": 4,
+        "agent.algorithm.max_learning_rate": 3e-3,
+        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=QUADRUPED),
     }
-}
+
+
+FLAT_PRESETS: dict[str, dict[str, Any]] = {"cpu": _cpu(worlds=512, iterations=400, shaped=300)}
 
 
 def rough(play: bool = False) -> ManagerBasedRlEnvCfg:
@@ -196,7 +223,19 @@ def rough_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": {**FLAT_PRESETS["cpu"], "agent.max_iterations": 1000}}
+ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": _cpu(worlds=512, iterations=1500, shaped=600)}
+
+
+def _shaping(command: dict[str, Any], feet: dict[str, Any]) -> dict[str, RewardTermCfg]:
+    """What leads out of standing still. Gone from the start, unless a preset gives the ramps a length."""
+
+    def fade() -> RampCfg:
+        return RampCfg(start=1.0, end=0.0)
+
+    return {
+        "progress": RewardTermCfg(mdp.progress, weight=4.0, params=command, ramp=fade()),
+        "trot": RewardTermCfg(mdp.trot, weight=2.0, params={**feet, "threshold": 0.1}, ramp=fade()),
+    }
 
 
 def _contact_sensors() -> dict[str, ContactSensorCfg]:
