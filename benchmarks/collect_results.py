@@ -1,7 +1,8 @@
-"""Keep the results of multi-seed runs: copies run.json and eval.json of every seed into results/.
+"""Keep the results of multi-seed runs: copies run.json, eval.json and, if there is one, probe.json of every seed.
 
     genelab train TASK --seeds 1,2,3 --preset P --log-dir RUNS
     genelab eval TASK RUNS/seed_S/model_final.pt --out RUNS/seed_S/eval.json       (for each seed)
+    genelab probe TASK RUNS/seed_S/model_final.pt --out RUNS/seed_S/probe.json     (velocity tasks)
     python benchmarks/collect_results.py RUNS …
 
 `docs/make_pages.py` makes the tables of the README from these files.
@@ -9,6 +10,7 @@
 
 import argparse
 import json
+import shutil
 from pathlib import Path
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -28,6 +30,8 @@ def collect(run: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     (target / "run.json").write_text(json.dumps(meta, indent=1) + "\n")
     (target / "eval.json").write_text(json.dumps(evaluation, indent=1) + "\n")
+    if (run / "probe.json").exists():
+        shutil.copy(run / "probe.json", target / "probe.json")
     print(
         f"{target.relative_to(RESULTS.parent)}: {evaluation['metrics']['return_mean']:.3f}, {meta['train_seconds']} s"
     )

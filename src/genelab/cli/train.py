@@ -32,7 +32,9 @@ def train(
     preset: Annotated[str, typer.Option(help="auto, cpu or reference; auto takes cpu on a CPU.")] = "auto",
     sim: Sim = None,
     backend: Annotated[str | None, typer.Option(help="RL library, if the task has agents for several.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Start from the weights of this checkpoint.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Start from the weights of this checkpoint, or of bundled:<task>.")
+    ] = None,
     resume: Annotated[Path | None, typer.Option(help="Continue the run in this directory exactly.")] = None,
     eval_every: Annotated[int | None, typer.Option(help="Evaluate every K iterations.", show_default=False)] = None,
     eval_episodes: Annotated[int | None, typer.Option(help="Episodes per evaluation (10).", show_default=False)] = None,

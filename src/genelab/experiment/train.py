@@ -15,12 +15,13 @@ from genelab.core.config import digest, to_dict
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
+from genelab.experiment.bundle import resolve_checkpoint
 from genelab.experiment.run import Run, new_directory
 from genelab.experiment.setup import Setup, apply_run_changes, apply_user, resolve
 from genelab.experiment.viewer import open_viewer
+from genelab.experiment.warm_start import read_warm_start
 from genelab.rl.backends import backend_of
 from genelab.rl.backends.base import Hooks, TrainResult
-from genelab.rl.checkpoint import read_checkpoint
 from genelab.rl.eval_callback import EvalCallback, EvalSettings
 
 UNUSED_IN_TRAINING = {"env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)"}
@@ -62,11 +63,13 @@ def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Ru
     """Start a new run and train it."""
     setup = resolve_training(request)
     backend = backend_of(setup.agent_cfg)
-    warm_start = read_checkpoint(request.checkpoint) if request.checkpoint is not None else None
     if setup.agent_cfg.torch_threads > 0:
         torch.set_num_threads(setup.agent_cfg.torch_threads)
     _announce(setup, say)
     env = ManagerBasedRlEnv(setup.env_cfg, seed=setup.agent_cfg.seed)
+    warm_start = None
+    if request.checkpoint is not None:
+        warm_start = read_warm_start(request.checkpoint, request.task, env, setup.agent_cfg)
     directory = request.log_dir or new_directory(backend.name, request.task)
     run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
     say(f"run: {directory}")
@@ -105,7 +108,7 @@ def resume(
     run.update_meta(status="running")
     env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
     warm_start = run.meta.get("warm_start")
-    weights = read_checkpoint(Path(warm_start)) if warm_start and not state else None
+    weights = read_warm_start(Path(warm_start), task, env, agent_cfg) if warm_start and not state else None
     return run, _train_in(run, env, agent_cfg, weights, say)
 
 
@@ -182,7 +185,7 @@ def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, An
         "command": request.command,
         "overrides": {change.path: change.new for change in setup.changes},
         "env_changes": setup.env_changes(),
-        "warm_start": str(request.checkpoint.resolve()) if request.checkpoint is not None else None,
+        "warm_start": None if request.checkpoint is None else str(resolve_checkpoint(request.checkpoint).resolve()),
         "evaluation": asdict(request.evaluation) if request.evaluation is not None else None,
         "config_hash": digest([setup.env_cfg, setup.agent_cfg]),
         "torch_threads": torch.get_num_threads(),

@@ -223,7 +223,13 @@ def rough_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": _cpu(worlds=512, iterations=1500, shaped=600)}
+ROUGH_PRESETS: dict[str, dict[str, Any]] = {
+    "cpu": {
+        **_cpu(worlds=512, iterations=800, shaped=0),
+        "agent.actor.distribution.state_dependent": False,  # as on flat ground, where its policy comes from
+    }
+}
+"""To be started from a policy for flat ground: ``--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0``."""
 
 
 def _shaping(command: dict[str, Any], feet: dict[str, Any]) -> dict[str, RewardTermCfg]:
