@@ -5,8 +5,6 @@ A fixed number of episodes from every world, so that short episodes are not over
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +14,7 @@ from torch import Tensor, nn
 from genelab.core.errors import UserError
 from genelab.core.rng import Streams, derive_seed
 from genelab.core.stats import summarize
+from genelab.core.threads import one_torch_thread
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Policy
 
@@ -75,7 +74,7 @@ def evaluate(
     """
     started = time.perf_counter()
     records = _Records(env, episodes_per_env)
-    with _one_torch_thread(), torch.random.fork_rng(devices=[]):
+    with one_torch_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "evaluation"))
         obs = env.reset(seed=seed)
         policy.reset()
@@ -97,17 +96,6 @@ def evaluate(
         "steps": steps,
         "wall_clock_seconds": round(time.perf_counter() - started, 3),
     }
-
-
-@contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    """Batches of an evaluation are small: to wake a second thread takes longer than what it would do."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 class _Records:

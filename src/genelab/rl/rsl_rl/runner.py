@@ -13,6 +13,7 @@ from tensordict import TensorDict
 
 from genelab.core.config import to_dict
 from genelab.core.errors import RunStopped, UserError
+from genelab.core.threads import one_torch_thread
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Hooks, TrainingRun, TrainResult
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg
@@ -132,6 +133,7 @@ class Runner(OnPolicyRunner):
         saved = self.alg.save()
         return weights_digest(saved["actor_state_dict"], saved["critic_state_dict"])
 
+    @one_torch_thread()
     @torch.no_grad()
     def _collect(self, obs: TensorDict) -> TensorDict:
         """One rollout into the algorithm's storage, and the returns that follow from it."""
