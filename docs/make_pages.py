@@ -1,8 +1,8 @@
 """Write what is generated in the documentation: python docs/make_pages.py
 
 docs/tasks.md comes from the tasks' docstrings, the table in docs/engines.md from what engines declare, the one in
-docs/terrain.md from the shapes' sizes; tables and the example in README.md and docs/pendulum-study.md come from
-results/, benchmarks/results/ and examples/.
+docs/terrain.md from the shapes' sizes; tables and the example in README.md and the studies come from results/,
+benchmarks/results/ and examples/.
 """
 
 import inspect
@@ -21,6 +21,8 @@ from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
+GO1_FLAT = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/cpu"
+GO1_ROUGH = RESULTS / "Genelab-Velocity-Rough-Unitree-Go1-v0/cpu"
 sys.path.insert(0, str(ROOT / "benchmarks"))  # its scripts import each other
 
 
@@ -31,6 +33,8 @@ def pages() -> dict[str, str]:
     readme = _fill(readme, "example", f"```python\n{(ROOT / 'examples/pointer.py').read_text(encoding='utf-8')}```")
     study = (ROOT / "docs/pendulum-study.md").read_text(encoding="utf-8")
     study = _fill(study, "study", runpy.run_path(str(ROOT / "benchmarks/cpu_study.py"))["table"]().rstrip())
+    go1 = _fill((ROOT / "docs/go1-study.md").read_text(encoding="utf-8"), "probe", probe_table(GO1_FLAT))
+    go1 = _fill(go1, "levels", level_table(GO1_ROUGH))
     terrain = _fill((ROOT / "docs/terrain.md").read_text(encoding="utf-8"), "sizes", terrain_sizes())
     engines = _fill((ROOT / "docs/engines.md").read_text(encoding="utf-8"), "capabilities", capability_table())
     return {
@@ -38,6 +42,7 @@ def pages() -> dict[str, str]:
         "docs/tasks.md": task_page(),
         "README.md": readme,
         "docs/pendulum-study.md": study,
+        "docs/go1-study.md": go1,
         "docs/terrain.md": terrain,
     }
 
@@ -109,6 +114,38 @@ def results_table() -> str:
             f"| {directory.parent.name} | {directory.name} | {returns} (seed{'s' if len(runs) > 1 else ''} {seeds}) "
             f"| {success:.0%} | {runs[0]['samples'] / 1e6:.1f} M | {seconds:.0f} s, threads: {runs[0]['threads']} |"
         )
+    return "\n".join(lines)
+
+
+def probe_table(runs: Path) -> str:
+    """What each run achieves of every command."""
+    probes = {path.parent.name: json.loads(path.read_text()) for path in sorted(runs.glob("seed_*/probe.json"))}
+    lines = [
+        f"| command | {' | '.join(name.replace('_', ' ') for name in probes)} |",
+        "| --- " * (1 + len(probes)) + "|",
+    ]
+    for rows in zip(*(probe["directions"] for probe in probes.values()), strict=True):
+        cells = [f"{row['achieved']:.2f} m/s" if row["ratio"] is None else f"{row['ratio']:.0%}" for row in rows]
+        lines.append(f"| {rows[0]['direction']} | {' | '.join(cells)} |")
+    falls = [f"{probe['falls']} of {sum(row['worlds'] for row in probe['directions'])}" for probe in probes.values()]
+    lines.append(f"| falls | {' | '.join(falls)} |")
+    pushed = [probe["random_with_pushes"] for probe in probes.values()]
+    cells = [f"{probe['falls']} of {probe['worlds']}" for probe in pushed]
+    lines.append(f"| falls in {pushed[0]['seconds']:g} s of random commands with pushes | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def level_table(runs: Path) -> str:
+    """How each run does on every level of the terrain."""
+    lines = ["| seed | level | return_mean | time-outs | achieved / commanded speed, m/s | share |", "| --- " * 6 + "|"]
+    for path in sorted(runs.glob("seed_*/eval.json")):
+        for row in json.loads(path.read_text())["per_level"]:
+            speed = row["task"]
+            speeds = f"{speed['achieved_speed']:.2f} / {speed['commanded_speed']:.2f}"
+            lines.append(
+                f"| {path.parent.name.removeprefix('seed_')} | {row['level']} | {row['return_mean']:.1f} "
+                f"| {row['terminations']['time_out']:.0%} | {speeds} | {speed['speed_ratio']:.0%} |"
+            )
     return "\n".join(lines)
 
 
