@@ -1,5 +1,6 @@
 """The term library: plain functions of the environment, and a few small classes."""
 
+from genelab.envs.goal import goal_reward
 from genelab.mdp.actions import JointPositionActionCfg
 from genelab.mdp.commands import UniformCommandCfg, VelocityCommandCfg
 from genelab.mdp.curriculum import terrain_levels, velocity_curriculum
@@ -77,6 +78,7 @@ __all__ = [
     "feet_air_time",
     "feet_slip",
     "generated_command",
+    "goal_reward",
     "height_scan",
     "jitter_joints",
     "joint_abs",
