@@ -16,12 +16,6 @@ from genelab.core.errors import UserError, unknown
 from genelab.scene.terrain import Terrain, TerrainCfg
 
 
-_INTEGRATORS = {
-    "euler": mujoco.mjtIntegrator.mjINT_EULER,
-    "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
-}
-
-
 @dataclass(kw_only=True)
 class EntityCfg:
     """A robot or an object: an MJCF fragment and where it stands."""
@@ -71,8 +65,6 @@ class SceneCfg:
     terrain: TerrainCfg | None = None
     """Takes the place of the plane."""
     contact_sensors: dict[str, ContactSensorCfg] = field(default_factory=dict)
-    integrator: Literal["euler", "implicitfast"] = "euler"
-    """How velocities advance. Servos whose damping is large for the mass they move need ``implicitfast``."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +100,6 @@ class Scene:
         self.cfg = cfg
         self.terrain = None if cfg.terrain is None else Terrain(cfg.terrain)
         self.spec = _world_spec(dt)
-        self.spec.option.integrator = _INTEGRATORS[cfg.integrator]
         _add_ground(self.spec, cfg.ground, self.terrain)
         entities = {**cfg.robots, **cfg.objects}
         for name, entity in entities.items():

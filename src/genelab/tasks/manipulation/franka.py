@@ -72,7 +72,6 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
         scene=SceneCfg(
             robots={"robot": panda()},
             objects={CUBE: box(HALF_SIZE, pos=(0.5, 0.0, HALF_SIZE)), GOAL: marker(HALF_SIZE)},
-            integrator="implicitfast",
         ),
         # Published as a step of 0.01 s with 2 substeps, 5 of them per control step.
         simulation=SimulationCfg(dt=0.005),
