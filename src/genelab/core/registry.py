@@ -31,6 +31,8 @@ class TaskSpec:
     """Backend name to ``"module:function"`` that returns the agent config. The first one is the default."""
     presets: str | None = None
     """``"module:NAME"`` of a dict from preset name to ``{dotted path: value}`` changes of the configs above."""
+    demonstrator: str | None = None
+    """``"module:Class"`` of a scripted policy, made with the environment, that shows how the task is done."""
     tags: tuple[str, ...] = ()
     published: str = ""
     """The published result this task is compared with, in words."""
