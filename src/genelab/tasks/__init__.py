@@ -11,7 +11,11 @@ def bundled() -> list[TaskSpec]:
             id="GeneLab-Inverted-Pendulum-v0",
             summary="Balance one pole on a cart",
             env=f"{pendulum}:single",
-            agents={"rsl_rl": f"{pendulum}:single_ppo"},
+            agents={
+                "rsl_rl": f"{pendulum}:single_ppo",
+                "skrl": "genelab.tasks.pendulum_agents:skrl_ppo",
+                "sb3": "genelab.tasks.pendulum_agents:sb3_ppo",
+            },
             presets=f"{pendulum}:SINGLE_PRESETS",
             tags=("pendulum", "reference"),
             published="return_mean 39.977 / 39.994 / 39.986 (seeds 1, 2, 3; 150 iterations x 4096 worlds; ceiling 40)",

@@ -59,6 +59,8 @@ class Sb3Learner(TimestepLearner):
         self.alg.set_logger(Logger(folder=None, output_formats=[]))
         self._seen: buffers.Observation | None = None
         """The present observation as the buffer takes it."""
+        self._starts = np.ones(env.num_envs, np.float32)
+        """Whether it is the first of an episode."""
         self._can_sample = False
 
     def start(self) -> None:
@@ -86,7 +88,6 @@ class Sb3Learner(TimestepLearner):
         buffer = self.alg.rollout_buffer
         if buffer.full:
             buffer.reset()
-            self._starts = np.zeros(self.env.num_envs, np.float32)
         buffer.add(self._seen, actions.cpu().numpy(), rewards.cpu().numpy(), self._starts, values, log_probs)
         self._starts = done.float().cpu().numpy()
         self._seen = self._numpy(self.env.obs)
@@ -188,7 +189,9 @@ class Sb3Learner(TimestepLearner):
         demos = read_demos(path, self.infos["task"], self.env, self._groups)
         buffer, steps = self.alg.replay_buffer, len(demos["actions"])
         if steps > buffer.buffer_size:
-            raise UserError(f"'{path}' has {steps} steps per world, agent.off_policy.buffer_size room for {buffer.buffer_size}")
+            raise UserError(
+                f"'{path}' has {steps} steps per world, agent.off_policy.buffer_size room for {buffer.buffer_size}"
+            )
         actions = (demos["actions"] / self.agent_cfg.off_policy.action_range).clamp(-1.0, 1.0)
         flags = demos["rewards"], demos["terminated"], demos["truncated"]
         for step in range(steps):
