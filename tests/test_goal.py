@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from goal_task import env_cfg
 
 from genelab import mdp
 from genelab.core.config import from_dict, to_dict
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, RewardTermCfg
+from goal_task import env_cfg
 
 
 def make(change: Callable[[ManagerBasedRlEnvCfg], object] = lambda cfg: None) -> ManagerBasedRlEnv:

@@ -29,7 +29,7 @@ def info(
         typer.echo(f"{spec.id}\n\n{inspect.cleandoc(load(spec.env).__doc__ or spec.summary)}\n")
         if spec.published:
             typer.echo(f"Published: {spec.published}\n")
-        for name in ("reference", *(load(spec.presets) if spec.presets else {})):
+        for name in spec.preset_names():
             marker = " (in use)" if name == setup.preset else ""
             changes = spec.preset(name)
             typer.echo(f"Preset {name}{marker}: {'the values of the task' if not changes else ''}".rstrip())

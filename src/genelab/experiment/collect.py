@@ -26,8 +26,8 @@ from genelab.core.registry import find, load
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
 from genelab.rl.backends.base import Policy
+from genelab.rl.sb3.demos import FORMAT
 
-FORMAT = "genelab-demos-1"
 UNUSED_IN_COLLECT = {
     "agent": "a demonstrator has no networks and learns nothing",
     "env.simulation.steps": "the length is --steps",

@@ -12,7 +12,11 @@ def bundled() -> list[TaskSpec]:
             id="GeneLab-Inverted-Pendulum-v0",
             summary="Balance one pole on a cart",
             env=f"{pendulum}:single",
-            agents={"rsl_rl": f"{pendulum}:single_ppo"},
+            agents={
+                "rsl_rl": f"{pendulum}:single_ppo",
+                "skrl": "genelab.tasks.pendulum_agents:skrl_ppo",
+                "sb3": "genelab.tasks.pendulum_agents:sb3_ppo",
+            },
             presets=f"{pendulum}:SINGLE_PRESETS",
             tags=("pendulum", "reference"),
             published="return_mean 39.977 / 39.994 / 39.986 (seeds 1, 2, 3; 150 iterations x 4096 worlds; ceiling 40)",
@@ -56,6 +60,8 @@ def bundled() -> list[TaskSpec]:
             id="GeneLab-Franka-Pick-And-Place-v0",
             summary="Franka Panda brings a cube to a goal on the ground or in the air",
             env=f"{manipulation}.franka:pick_and_place",
+            agents={"sb3": f"{manipulation}.franka:pick_and_place_sac"},
+            presets=f"{manipulation}.franka:PRESETS",
             demonstrator=f"{manipulation}.demonstrator:PickAndPlaceDemonstrator",
             tags=("manipulation", "goal", "reference"),
             published="return_mean -6.122 / -7.260 / -8.790, success_rate 0.99 / 0.99 / 0.97 (seeds 1, 2, 3; SAC with HER, "

@@ -1,5 +1,7 @@
 """The Franka Panda picks up a cube and brings it to a goal."""
 
+from typing import Any
+
 from genelab import mdp
 from genelab.envs import (
     DoneTermCfg,
@@ -14,6 +16,7 @@ from genelab.envs import (
     SuccessTermCfg,
 )
 from genelab.mdp import GripperActionCfg, HandDisplacementActionCfg, PlaceCommandCfg
+from genelab.rl.cfg import OffPolicyCfg, Sb3AgentCfg
 from genelab.scene.objects import box, marker
 from genelab.scene.robots.panda import ARM, FINGERS, HAND, panda
 from genelab.scene.scene import SceneCfg
@@ -100,6 +103,38 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
         scale_rewards_by_dt=False,
         camera="robot/front",
     )
+
+
+def pick_and_place_sac() -> Sb3AgentCfg:
+    """SAC with hindsight by stable-baselines3: 512-512-512, 2 million steps. It needs demonstrations to start from."""
+    return Sb3AgentCfg(
+        algorithm="SAC",
+        max_iterations=2_000_000,
+        hidden_dims=(512, 512, 512),
+        activation="relu",
+        learning_rate=1e-3,
+        gamma=0.95,
+        her=True,
+        her_goals=4,
+        off_policy=OffPolicyCfg(
+            buffer_size=1_000_000,
+            batch_size=2048,
+            learning_starts=4000,
+            gradient_steps=8,
+            tau=0.05,
+            entropy_coef=0.1,
+        ),
+        random_episode_start=False,
+    )
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "cpu": {
+        "agent.max_iterations": 500_000,
+        "agent.hidden_dims": (256, 256, 256),
+        "agent.off_policy.batch_size": 512,
+    }
+}
 
 
 def _observations() -> dict[str, ObservationGroupCfg]:
