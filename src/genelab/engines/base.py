@@ -58,7 +58,7 @@ class Engine(ABC):
         self.dt = float(scene.model.opt.timestep)
         self.default_qpos = torch.tensor(scene.default_qpos, dtype=torch.float32, device=device)
         self.markers: dict[int, Tensor] = {}
-        """Site id to (N, 3) positions in the world frame, for sites that pictures show elsewhere than the model has them."""
+        """Site id to (N, 3) positions, world frame, for sites that pictures show elsewhere than the model has them."""
         self._kinematics = Kinematics(scene.model, device)
         self._bodies: Bodies | None = None
         self._ang_vel: Tensor | None = None

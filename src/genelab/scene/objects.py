@@ -8,9 +8,7 @@ MARK = "mark"
 """Name of a marker's site."""
 
 
-def box(
-    half_size: float, pos: tuple[float, float, float], density: float = 1000.0, friction: float = 1.0
-) -> EntityCfg:
+def box(half_size: float, pos: tuple[float, float, float], density: float = 1000.0, friction: float = 1.0) -> EntityCfg:
     """A cube that lies at `pos`, metres; density in kg/m³."""
     return EntityCfg(model=cube, params={"half_size": half_size, "density": density, "friction": friction}, pos=pos)
 

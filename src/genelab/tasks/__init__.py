@@ -64,7 +64,7 @@ def bundled() -> list[TaskSpec]:
             presets=f"{manipulation}.franka:PRESETS",
             demonstrator=f"{manipulation}.demonstrator:PickAndPlaceDemonstrator",
             tags=("manipulation", "goal", "reference"),
-            published="return_mean -6.122 / -7.260 / -8.790, success_rate 0.99 / 0.99 / 0.97 (seeds 1, 2, 3; SAC with HER, "
-            "2 million steps in 64 worlds)",
+            published="return_mean -6.122 / -7.260 / -8.790, success_rate 0.99 / 0.99 / 0.97 (seeds 1, 2, 3; "
+            "SAC with HER, 2 million steps in 64 worlds)",
         ),
     ]

@@ -30,8 +30,8 @@ def arm(
 ) -> mujoco.MjSpec:
     """The Panda with a position servo on every joint: gains per rad and rad/s for the arm, per m and m/s for fingers.
 
-    The servos are stiff: with its effort limit, one could accelerate a wrist or a finger from rest to 4 rad/s or m/s in a
-    physics step of 5 ms, and with its damping stop it in the next. So damping must act within a step, also where
+    The servos are stiff: at its effort limit, one could accelerate a wrist or a finger from rest to 4 rad/s or m/s in
+    a physics step of 5 ms, and by its damping throw it back in the next. So damping must act within a step, also where
     effort is at its limit, and contacts must know of it. Each joint gets ``kd * dt`` as inertia beyond the model's own,
     which is implicit integration of the damping for steps of `dt` seconds; for shorter ones it is more than needed.
     """

@@ -33,10 +33,13 @@ RADIUS = 0.05
 def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Pick up a cube and bring it to a goal on the ground or in the air, 20 Hz, 5 s. Goal-conditioned.
 
+    Joint targets follow from the hand's displacement by least squares with damping 0.05 on its Jacobian, at most
+    0.2 rad from where the joints are. Servos: kp 2000, kd 200, 87 N m for the arm; kp 10000, kd 200, 100 N for the fingers.
+
     | actions (4), each within ±1 | meaning |
     | --- | --- |
-    | hand | displacement of the hand, 0.05 m times action, by damped least squares (damping 0.05, orientation held, at most 0.2 rad per joint); servos with kp 2000, kd 200, at most 87 N m |
-    | gripper | fingers to their mean position + 0.1 m times action, within [0, 0.04] m; servos with kp 10000, kd 200, at most 100 N |
+    | hand (3) | moves by 0.05 m times action along the world's axes; its orientation is held |
+    | gripper | fingers go to their mean position + 0.1 m times action, within [0, 0.04] m |
 
     | observations (35) | size | noise | scale |
     | --- | --- | --- | --- |
@@ -69,7 +72,7 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
     | cube | 4 cm wide, at (0.5, 0) + U(-0.15, 0.15) m |
     | goal | x and y likewise; z = 0.02 m with probability 0.3, else U(0.02, 0.2) m |
     | robot | joints 0, 0.41, 0, -1.85, 0, 2.26, 0.79 rad, fingers open |
-    """  # noqa: E501
+    """
     cube, away = {"name": CUBE}, {"name": CUBE, "command": GOAL}
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(
