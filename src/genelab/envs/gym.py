@@ -6,8 +6,8 @@
 
 Observations are the ``policy`` group, actions nominally lie in [-1, 1], both as float32 numpy arrays. Observations of
 goal-conditioned tasks are dicts of ``observation``, ``achieved_goal`` and ``desired_goal``, and the environments have
-``compute_reward(achieved_goal, desired_goal, info)``. Keyword arguments: `play` for the environment of play and eval, `overrides` for a dict of config paths, e.g.
-``{"env.rewards.alive.weight": 2}``.
+``compute_reward(achieved_goal, desired_goal, info)``. Keyword arguments: `play` for the environment of play and eval,
+`overrides` for a dict of config paths, e.g. ``{"env.rewards.alive.weight": 2}``.
 """
 
 from typing import Any
