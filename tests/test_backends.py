@@ -93,6 +93,14 @@ def learner(backend: str, algorithm: str, task: str = TASK, **more: object) -> A
     return backend_of(setup.agent_cfg).make_learner(env, setup.agent_cfg, {"task": task}, Hooks(), training=True)
 
 
+@torch.no_grad()
+def collect(one: Any, steps: int) -> None:
+    """Act without learning."""
+    for _ in range(steps):
+        one.collect()
+        one.control_steps += 1
+
+
 # Training, resume, export ---------------------------------------------------------------------------------------------
 
 
@@ -215,9 +223,7 @@ def watch_steps(env: ManagerBasedRlEnv) -> list[tuple[Any, ...]]:
 def test_replay_buffers_get_the_last_observation_of_an_episode_not_the_first_of_the_next(backend: str, algorithm: str):
     one = learner(backend, algorithm, env__episode_length_s=0.05)
     seen = watch_steps(one.env)
-    for _ in range(5):
-        one.collect()
-        one.control_steps += 1
+    collect(one, 5)
     obs, _, terminated, truncated, final = seen[-1]
     assert truncated.all()
     assert not torch.equal(obs["policy"], final["policy"])
@@ -235,10 +241,7 @@ def test_replay_buffers_get_the_last_observation_of_an_episode_not_the_first_of_
 def test_a_time_out_is_worth_what_its_last_observation_is_worth(backend: str, algorithm: str):
     one = learner(backend, algorithm, env__episode_length_s=0.05)
     seen = watch_steps(one.env)
-    for _ in range(5):
-        with torch.no_grad():
-            one.collect()
-        one.control_steps += 1
+    collect(one, 5)
     _, rewards, _, truncated, final = seen[-1]
     assert truncated.all()
     with torch.no_grad():
@@ -266,9 +269,7 @@ def test_the_critics_of_skrl_may_see_more_than_the_actor(algorithm: str):
 @pytest.mark.parametrize("algorithm", OFF_POLICY)
 def test_the_rewards_of_relabelled_samples_are_what_the_environment_would_have_paid(algorithm: str):
     one = learner("sb3", algorithm, GOAL_TASK, agent__her="true")
-    for _ in range(45):
-        one.collect()
-        one.control_steps += 1
+    collect(one, 45)
     batch = one.alg.replay_buffer.sample(200)
     paid = one.env.goal.reward(batch.next_observations["achieved_goal"], batch.observations["desired_goal"])
     torch.testing.assert_close(batch.rewards.flatten(), paid, rtol=0.0, atol=0.0)

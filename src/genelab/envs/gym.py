@@ -174,5 +174,5 @@ def _rows(obs: Observation, chosen: np.ndarray) -> np.ndarray:
     """The chosen worlds' as an object array with None elsewhere: gymnasium's form for final observations."""
     rows = np.full(len(chosen), None, dtype=object)
     for i in np.flatnonzero(chosen):
-        rows[i] = _world(obs, i)
+        rows[i] = _world(obs, int(i))
     return rows
