@@ -404,3 +404,13 @@ def test_a_checkpoint_of_another_network_is_an_error(
     _, result = trained("sb3", "SAC")
     flags = ["--backend", "sb3", "--num-envs", 4, "--agent.algorithm", "SAC", "--log-dir", tmp_path / "run"]
     assert "does not fit the agent" in mistake("train", TASK, *flags, "--checkpoint", result.checkpoint)
+
+
+def test_a_preset_is_for_one_backend():
+    from genelab.experiment.setup import resolve
+
+    default, sb3 = resolve(TASK), resolve(TASK, backend="sb3")
+    assert default.preset == sb3.preset == "cpu"
+    assert default.agent_cfg.max_iterations == 200
+    assert sb3.agent_cfg.max_iterations == 2_500_000
+    assert resolve(GOAL_TASK, backend="skrl").preset == "reference"  # it has none of its own
