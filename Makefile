@@ -62,6 +62,7 @@ bench: setup
 	$(BIN)/python benchmarks/train_throughput.py
 	$(BIN)/python benchmarks/eval_throughput.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/sb3_throughput.py
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist

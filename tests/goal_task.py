@@ -4,10 +4,11 @@ import torch
 from torch import Tensor
 
 from genelab import mdp
-from genelab.core.registry import TaskSpec, register
+from genelab.core.registry import TaskSpec
 from genelab.envs import GoalCfg, ManagerBasedRlEnv, ManagerBasedRlEnvCfg, ObservationGroupCfg, ObservationTermCfg
 from genelab.envs.cfg import RewardTermCfg
 from genelab.mdp import UniformCommandCfg
+from genelab.rl.cfg import Sb3AgentCfg, SkrlAgentCfg
 from genelab.tasks import pendulum
 
 GOAL_TASK = "Test-Cart-Goal-v0"
@@ -42,4 +43,19 @@ def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     return cfg
 
 
-register(TaskSpec(id=GOAL_TASK, summary="for tests", env="goal_task:env_cfg", agents={}))
+def sb3() -> Sb3AgentCfg:
+    """SAC with hindsight."""
+    return Sb3AgentCfg(algorithm="SAC", her=True)
+
+
+def skrl() -> SkrlAgentCfg:
+    """SAC."""
+    return SkrlAgentCfg(algorithm="SAC", obs_groups={"actor": ("policy",), "critic": ("policy",)})
+
+
+SPEC = TaskSpec(
+    id=GOAL_TASK,
+    summary="for tests",
+    env="goal_task:env_cfg",
+    agents={"sb3": "goal_task:sb3", "skrl": "goal_task:skrl"},
+)

@@ -1,15 +1,18 @@
-"""Goal-conditioned tasks: one reward for what is paid and what is computed afterwards, and what such a task must have."""
+"""Goal-conditioned tasks: one reward for what is paid and what is computed later, and what such a task must have."""
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 
 from genelab import mdp
+from genelab.core import registry
 from genelab.core.config import from_dict, to_dict
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, RewardTermCfg
-from goal_task import env_cfg
+from genelab.envs.gym import GymVectorEnv
+from goal_task import GOAL_TASK, SPEC, env_cfg
 
 
 def make(change: Callable[[ManagerBasedRlEnvCfg], object] = lambda cfg: None) -> ManagerBasedRlEnv:
@@ -62,3 +65,13 @@ def test_a_task_that_is_not_goal_conditioned_in_the_right_way_is_an_error(
 ):
     with pytest.raises(UserError, match=message):
         make(change)
+
+
+def test_gymnasium_gets_a_dict_and_the_reward_function(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(registry._registered, GOAL_TASK, SPEC)
+    envs = GymVectorEnv(GOAL_TASK, num_envs=3)
+    obs, _ = envs.reset(seed=0)
+    assert envs.observation_space.contains(obs)
+    assert list(envs.single_observation_space.spaces) == ["achieved_goal", "desired_goal", "observation"]
+    obs, rewards, _, _, _ = envs.step(np.zeros((3, 1), np.float32))
+    np.testing.assert_array_equal(envs.compute_reward(obs["achieved_goal"], obs["desired_goal"], {}), rewards)

@@ -6,8 +6,8 @@
 
 Observations are the ``policy`` group, actions nominally lie in [-1, 1], both as float32 numpy arrays. Observations of
 goal-conditioned tasks are dicts of ``observation``, ``achieved_goal`` and ``desired_goal``, and the environments have
-``compute_reward(achieved_goal, desired_goal, info)``. Keyword arguments: `play` for the environment of play and eval, `overrides` for a dict of config paths, e.g.
-``{"env.rewards.alive.weight": 2}``.
+``compute_reward(achieved_goal, desired_goal, info)``. Keyword arguments: `play` for the environment of play and eval,
+`overrides` for a dict of config paths, e.g. ``{"env.rewards.alive.weight": 2}``.
 """
 
 from typing import Any
@@ -174,5 +174,5 @@ def _rows(obs: Observation, chosen: np.ndarray) -> np.ndarray:
     """The chosen worlds' as an object array with None elsewhere: gymnasium's form for final observations."""
     rows = np.full(len(chosen), None, dtype=object)
     for i in np.flatnonzero(chosen):
-        rows[i] = _world(obs, i)
+        rows[i] = _world(obs, int(i))
     return rows

@@ -22,7 +22,7 @@ from genelab.rl.checkpoint import INFO_KEY, saved_checkpoints
 STATE_INTERVAL_S = 60.0
 """Time between two saves of the state that a killed run is resumed from, as long as saving is quick."""
 STATE_SHARE = 0.05
-"""Largest part of the time that may go into saving that state: replay buffers are large, so they are saved less often."""
+"""Largest part of the time that may go into saving that state: large replay buffers are saved less often."""
 
 
 class TrainingLoop(ABC):

@@ -1,6 +1,7 @@
 """Feed-forward policies of the libraries that leave the network to us, in the pieces an export is made of."""
 
 import copy
+import itertools
 from collections.abc import Callable
 
 import torch
@@ -84,7 +85,7 @@ def mlp(inputs: int, hidden: tuple[int, ...], activation: str) -> nn.Sequential:
     """Hidden layers, each with its activation."""
     sizes = (inputs, *hidden)
     layers: list[nn.Module] = []
-    for before, after in zip(sizes[:-1], sizes[1:], strict=True):
+    for before, after in itertools.pairwise(sizes):
         layers += [nn.Linear(before, after), ACTIVATIONS[activation]()]
     return nn.Sequential(*layers)
 

@@ -78,7 +78,7 @@ class SkrlLearner(TimestepLearner):
             next_observations=next_obs,
             next_states=next_states,
             terminated=terminated.unsqueeze(-1),
-            truncated=truncated.unsqueeze(-1),
+            truncated=(truncated & ~terminated).unsqueeze(-1),
             infos={},
             **when,
         )
