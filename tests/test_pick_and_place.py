@@ -311,6 +311,13 @@ def test_a_task_without_demonstrator_is_a_users_error(mistake: Callable[..., str
     assert not (tmp_path / "demos.pt").exists()
 
 
+def test_the_demonstrator_can_be_watched(cli: Callable[..., Any], mistake: Callable[..., str]) -> None:
+    outcome = cli("play", TASK, "--agent", "demonstrator", "--steps", 101)
+    assert outcome.code == 0, outcome.err
+    assert "1 episodes ended" in outcome.out
+    assert "has no demonstrator" in mistake("play", "GeneLab-Inverted-Pendulum-v0", "--agent", "demonstrator")
+
+
 def test_settings_that_collecting_does_not_read_are_errors(mistake: Callable[..., str], tmp_path: Path) -> None:
     assert "learns nothing" in mistake("collect", TASK, "--out", tmp_path / "d.pt", "--agent.learning_rate", 1)
     assert "steps" in mistake("collect", TASK, "--out", tmp_path / "d.pt", "--steps", 0)

@@ -50,10 +50,8 @@ class CollectRequest:
 def run_collection(request: CollectRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
     """Record the demonstrator of a task in its training environment and write the file."""
     at_least(1, steps=request.steps)
+    scripted = demonstrator(request.task)
     make_parent(request.out)
-    demonstrator = find(request.task).demonstrator
-    if demonstrator is None:
-        raise UserError(f"task '{request.task}' has no demonstrator to collect from")
     setup = resolve(request.task, preset=request.preset, user=request.overrides, unused=UNUSED_IN_COLLECT)
     for change in setup.changes:
         say(str(change))
@@ -64,7 +62,7 @@ def run_collection(request: CollectRequest, say: Callable[[str], None] = print) 
             "task": request.task,
             "num_envs": env.num_envs,
             "seed": request.seed,
-            **record(env, load(demonstrator)(env), request.steps),
+            **record(env, scripted(env), request.steps),
         }
     finally:
         env.close()
@@ -75,6 +73,14 @@ def run_collection(request: CollectRequest, say: Callable[[str], None] = print) 
         f"{request.out.stat().st_size / 1e6:.1f} MB written to {request.out}"
     )
     return demos
+
+
+def demonstrator(task: str) -> Callable[[ManagerBasedRlEnv], Policy]:
+    """What makes the scripted policy of a task for an environment."""
+    reference = find(task).demonstrator
+    if reference is None:
+        raise UserError(f"task '{task}' has no demonstrator")
+    return load(reference)
 
 
 @torch.no_grad()

@@ -34,7 +34,8 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Pick up a cube and bring it to a goal on the ground or in the air, 20 Hz, 5 s. Goal-conditioned.
 
     Joint targets follow from the hand's displacement by least squares with damping 0.05 on its Jacobian, at most
-    0.2 rad from where the joints are. Servos: kp 2000, kd 200, 87 N m for the arm; kp 10000, kd 200, 100 N for the fingers.
+    0.2 rad from where the joints are. Servos of the arm have kp 2000, kd 200, 87 N m; those of the fingers kp 10000,
+    kd 200, 100 N.
 
     | actions (4), each within ±1 | meaning |
     | --- | --- |
