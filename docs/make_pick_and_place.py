@@ -21,7 +21,7 @@ def picture() -> np.ndarray:
     """Frames of one episode side by side, with fewer shades for a smaller file."""
     cfg = pick_and_place(play=True)
     cfg.num_envs = 1
-    env = ManagerBasedRlEnv(cfg, seed=18)
+    env = ManagerBasedRlEnv(cfg, seed=4)
     demonstrator = PickAndPlaceDemonstrator(env)
     frames = []
     for step in range(max(STEPS) + 1):
