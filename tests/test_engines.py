@@ -317,6 +317,10 @@ def busy_scene(dt: float = 0.005) -> Scene:
     )
 
 
+def panda_scene() -> Scene:
+    return Scene(SceneCfg(robots={"robot": panda()}, objects={"goal": marker(0.1)}), 0.005)
+
+
 def ids(*worlds: int) -> Tensor:
     return torch.tensor(worlds, dtype=torch.int64)
 
@@ -426,6 +430,15 @@ def test_what_the_engine_simulates_is_what_was_compiled(engine_name):
 
 
 # Physics --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_real_arm_with_coupled_fingers_is_what_was_compiled(engine_name):
+    engine = make_engine(engine_name, panda_scene(), 1)
+    assert differences(describe_model(engine.model), engine.describe()) == []
+    engine.ctrl[:] = engine.default_qpos[:9]
+    engine.ctrl[:, 8] = 0.0  # what one servo is told, both fingers feel
+    engine.step(40)
+    assert float((engine.qpos[0, 7] - engine.qpos[0, 8]).abs()) < 1e-3
 
 
 def test_a_free_body_falls_as_the_analytic_solution_says(engine_name, tolerance):
@@ -1132,9 +1145,7 @@ def test_render_gives_a_picture_of_the_world_asked_for(engine_name):
 
 
 def test_a_marker_is_shown_where_it_was_put_in_each_world(engine_name):
-    engine = make_engine(
-        engine_name, Scene(SceneCfg(objects={"goal": marker(0.1)}, robots={"robot": panda()}), 0.005), 2
-    )
+    engine = make_engine(engine_name, panda_scene(), 2)
     places = torch.tensor([[0.5, 0.0, 0.5], [0.5, 0.3, 0.2]])
     site = engine.model.site("goal/mark").id
     engine.markers[site] = places
