@@ -90,7 +90,7 @@ def learner(backend: str, algorithm: str, task: str = TASK, **more: object) -> A
     setup = resolve(task, backend=backend, preset="reference", user=settings(algorithm, **more))
     env = ManagerBasedRlEnv(setup.env_cfg, seed=0)
     torch.manual_seed(0)
-    return backend_of(setup.agent_cfg).make_learner(env, setup.agent_cfg, {"task": task}, Hooks(), training=True)
+    return backend_of(setup.agent_cfg).learner(env, setup.agent_cfg, {"task": task}, Hooks(), training=True)  # type: ignore
 
 
 @torch.no_grad()

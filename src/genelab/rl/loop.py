@@ -6,18 +6,19 @@ An iteration is complete or has not happened: state is saved only between iterat
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import nn
 
 from genelab.core.errors import RunStopped, UserError, unknown
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Hooks, Policy, TrainingRun, TrainResult
 from genelab.rl.cfg import TimestepAgentCfg
-from genelab.rl.checkpoint import INFO_KEY, saved_checkpoints
+from genelab.rl.checkpoint import INFO_KEY, saved_checkpoints, weights_digest
+from genelab.rl.mlp_policy import MlpPolicy
 
 STATE_INTERVAL_S = 60.0
 """Time between two saves of the state that a killed run is resumed from, as long as saving is quick."""
@@ -30,6 +31,8 @@ class TrainingLoop(ABC):
 
     agent_cfg: Any
     hooks: Hooks
+    worlds: ManagerBasedRlEnv
+    """The environment it learns in."""
     previous: int = 0
     """Iterations that were complete when the last hook was called."""
     checkpoint_name = "model_{}.pt"
@@ -40,22 +43,22 @@ class TrainingLoop(ABC):
     def iteration(self) -> int:
         """Complete iterations, in the unit of the config's ``max_iterations``."""
 
-    @property
-    @abstractmethod
-    def worlds(self) -> ManagerBasedRlEnv:
-        """The environment it learns in."""
-
     @abstractmethod
     def run_iteration(self) -> tuple[dict[str, float], float, float]:
         """Collect and learn once. Returns losses, and the seconds spent on collecting and on learning."""
 
     @abstractmethod
+    def networks(self) -> Sequence[nn.Module]:
+        """All that is learnt, the actor first."""
+
     def start(self) -> None:
         """What a run does once, before its first iteration."""
+        if self.agent_cfg.random_episode_start:
+            self.worlds.randomize_episode_start()
 
-    @abstractmethod
-    def parameters(self) -> Iterable[Tensor]:
-        """Weights that must stay finite."""
+    def digest(self) -> str:
+        """sha256 of the weights."""
+        return weights_digest(*(network.state_dict() for network in self.networks()))
 
     @abstractmethod
     def policy(self, num_envs: int) -> Policy:
@@ -80,10 +83,6 @@ class TrainingLoop(ABC):
     @abstractmethod
     def load_state(self, state: dict[str, Any]) -> None:
         """Continue from what `state` returned."""
-
-    @abstractmethod
-    def digest(self) -> str:
-        """sha256 of the weights."""
 
     def metrics(self) -> dict[str, float]:
         """Numbers to log beside the common ones."""
@@ -136,7 +135,7 @@ class TrainingLoop(ABC):
         return metrics | self.worlds.pop_episode_stats()
 
     def _check_finite(self, losses: dict[str, float], run: TrainingRun) -> None:
-        weights_finite = all(bool(p.isfinite().all()) for p in self.parameters())
+        weights_finite = all(bool(p.isfinite().all()) for p in self.networks()[0].parameters())
         if weights_finite and all(math.isfinite(value) for value in losses.values()):
             return
         saved = saved_checkpoints(run.directory)
@@ -158,7 +157,7 @@ class TimestepLearner(TrainingLoop):
     agent_cfg: TimestepAgentCfg
 
     def __init__(self, env: ManagerBasedRlEnv, cfg: TimestepAgentCfg, infos: dict[str, Any], hooks: Hooks):
-        self.env = env
+        self.env = self.worlds = env
         self.agent_cfg = cfg
         self.infos = infos
         self.hooks = hooks
@@ -174,14 +173,6 @@ class TimestepLearner(TrainingLoop):
     @property
     def steps(self) -> int:
         return self.control_steps * self.env.num_envs
-
-    @property
-    def worlds(self) -> ManagerBasedRlEnv:
-        return self.env
-
-    def start(self) -> None:
-        if self.agent_cfg.random_episode_start:
-            self.env.randomize_episode_start()
 
     def run_iteration(self) -> tuple[dict[str, float], float, float]:
         collect_s = learn_s = 0.0
@@ -241,6 +232,12 @@ class TimestepLearner(TrainingLoop):
         torch.set_rng_state(state["torch_rng"])
         _set_numpy_rng_state(state["numpy_rng"])
 
+    def policy(self, num_envs: int) -> Policy:
+        return self.trained_policy().copy()
+
+    @abstractmethod
+    def trained_policy(self) -> MlpPolicy: ...
+
     def origin(self) -> dict[str, Any]:
         """The entries of a checkpoint that say when and from what it was made."""
         return {"iter": self.iteration, INFO_KEY: self.infos}
@@ -264,11 +261,6 @@ class TimestepLearner(TrainingLoop):
             return self.agent_cfg.on_policy.num_steps
         left = math.ceil((self.agent_cfg.max_iterations - self.steps) / self.env.num_envs)
         return min(self.agent_cfg.off_policy.log_interval, left)
-
-
-def flat(obs: dict[str, Tensor], groups: tuple[str, ...]) -> Tensor:
-    """Observation groups side by side, (N, d)."""
-    return obs[groups[0]] if len(groups) == 1 else torch.cat([obs[name] for name in groups], dim=-1)
 
 
 def does_not_fit(error: Exception) -> UserError:

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from genelab.rl.backends.base import Actor, Policy
-from genelab.rl.loop import flat
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "elu": nn.ELU,
@@ -47,6 +46,11 @@ class MlpPolicy(Policy):
     @property
     def actor(self) -> Actor:
         return self._actor
+
+
+def flat(obs: dict[str, Tensor], groups: tuple[str, ...]) -> Tensor:
+    """Observation groups side by side, (N, d)."""
+    return obs[groups[0]] if len(groups) == 1 else torch.cat([obs[name] for name in groups], dim=-1)
 
 
 class Scale(nn.Module):

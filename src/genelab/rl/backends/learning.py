@@ -1,6 +1,6 @@
 """What backends share that train with a `TrainingLoop`: seeding, resume, warm start, and loading a policy."""
 
-from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,8 @@ from genelab.rl.loop import TrainingLoop
 class LearningBackend(Backend):
     """A backend whose learner is a `TrainingLoop`."""
 
-    @abstractmethod
-    def make_learner(
-        self, env: ManagerBasedRlEnv, agent_cfg: Any, infos: dict[str, Any], hooks: Hooks, training: bool
-    ) -> TrainingLoop:
-        """A learner with new networks. Without `training` it only needs what a policy needs."""
+    learner: Callable[..., TrainingLoop]
+    """``learner(env, agent_cfg, infos, hooks, training)``; without `training` it only needs what a policy needs."""
 
     def train(
         self,
@@ -34,7 +31,7 @@ class LearningBackend(Backend):
         seed = derive_seed(agent_cfg.seed, "learner")
         torch.manual_seed(seed)
         np.random.seed(seed % 2**32)
-        learner = self.make_learner(env, agent_cfg, infos, hooks, training=True)
+        learner = self.learner(env, agent_cfg, infos, hooks, training=True)
         state = run.load_state()
         if state is not None:
             learner.load_state(state)
@@ -46,6 +43,6 @@ class LearningBackend(Backend):
 
     def load(self, env: ManagerBasedRlEnv, agent_cfg: Any, checkpoint: dict[str, Any]) -> Policy:
         with torch.random.fork_rng():
-            learner = self.make_learner(env, agent_cfg, {}, Hooks(), training=False)
+            learner = self.learner(env, agent_cfg, {}, Hooks(), training=False)
         learner.load_checkpoint(checkpoint, weights_only=True)
         return learner.trained_policy()

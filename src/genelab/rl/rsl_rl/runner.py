@@ -3,21 +3,21 @@
 import contextlib
 import io
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from rsl_rl.runners import OnPolicyRunner
 from rsl_rl.utils import resolve_class
 from tensordict import TensorDict
-from torch import Tensor
+from torch import nn
 
 from genelab.core.config import to_dict
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Hooks
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg
-from genelab.rl.checkpoint import INFO_KEY, weights_digest
+from genelab.rl.checkpoint import INFO_KEY
 from genelab.rl.loop import TrainingLoop, does_not_fit
 from genelab.rl.rsl_rl.policy import RslRlPolicy
 from genelab.rl.rsl_rl.symmetry import symmetry_cfg
@@ -35,7 +35,9 @@ class Runner(OnPolicyRunner, TrainingLoop):
         cfg: RslRlOnPolicyRunnerCfg,
         infos: dict[str, Any],
         hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
+        training: bool = True,
     ):
+        self.worlds = env
         self.agent_cfg = cfg
         self.infos = infos
         self.hooks = hooks
@@ -44,14 +46,6 @@ class Runner(OnPolicyRunner, TrainingLoop):
                 super().__init__(RslRlVecEnv(env), train_cfg(cfg, env), log_dir=None, device=env.device)
             except ValueError as error:
                 raise UserError(f"agent config: {error}") from error
-
-    @property
-    def worlds(self) -> ManagerBasedRlEnv:
-        return self.env.env
-
-    def start(self) -> None:
-        if self.agent_cfg.random_episode_start:
-            self.worlds.randomize_episode_start()
 
     def run_iteration(self) -> tuple[dict[str, float], float, float]:
         self.alg.train_mode()
@@ -62,8 +56,8 @@ class Runner(OnPolicyRunner, TrainingLoop):
         self.current_learning_iteration += 1
         return losses, collected - start, time.perf_counter() - collected
 
-    def parameters(self) -> Iterable[Tensor]:
-        return self.alg.get_policy().parameters()
+    def networks(self) -> Sequence[nn.Module]:
+        return self.alg.actor, self.alg.critic
 
     @property
     def iteration(self) -> int:
@@ -112,11 +106,6 @@ class Runner(OnPolicyRunner, TrainingLoop):
             self.alg.load(checkpoint, {"actor": True, "critic": True, "optimizer": not weights_only}, strict=True)
         except (RuntimeError, KeyError) as error:
             raise does_not_fit(error) from error
-
-    def digest(self) -> str:
-        """sha256 of the actor's and critic's weights."""
-        saved = self.alg.save()
-        return weights_digest(saved["actor_state_dict"], saved["critic_state_dict"])
 
     def trained_policy(self) -> RslRlPolicy:
         return RslRlPolicy(self.alg.get_policy(), self.env.num_envs, str(self.device))

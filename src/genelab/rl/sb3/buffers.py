@@ -82,8 +82,8 @@ def store(
 
 
 def can_sample(buffer: ReplayBuffer) -> bool:
-    """Whether there is anything to learn from: hindsight needs an episode that has ended."""
-    return bool((buffer.ep_length > 0).any()) if isinstance(buffer, HerReplayBuffer) else buffer.size() > 0
+    """Whether there is anything to learn from: hindsight needs one of the first episodes, from row 0, to have ended."""
+    return buffer.full or not isinstance(buffer, HerReplayBuffer) or bool(buffer.ep_length[0].any())
 
 
 def buffer_state(buffer: ReplayBuffer) -> dict[str, Any]:

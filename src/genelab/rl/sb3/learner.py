@@ -4,7 +4,6 @@ All worlds are acted for, bootstrapped and stored at once, without an info dict 
 """
 
 import math
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Actor, Hooks
 from genelab.rl.cfg import Sb3AgentCfg
-from genelab.rl.checkpoint import weights_digest
-from genelab.rl.loop import TimestepLearner, does_not_fit, flat
-from genelab.rl.mlp_policy import ACTIVATIONS, MlpPolicy, Scale, squashed
+from genelab.rl.loop import TimestepLearner, does_not_fit
+from genelab.rl.mlp_policy import ACTIVATIONS, MlpPolicy, Scale, flat, squashed
 from genelab.rl.sb3 import buffers
 from genelab.rl.sb3.demos import read_demos
 
@@ -59,9 +57,8 @@ class Sb3Learner(TimestepLearner):
         self.alg.set_logger(Logger(folder=None, output_formats=[]))
         self._seen: buffers.Observation | None = None
         """The present observation as the buffer takes it."""
-        self._starts = np.ones(env.num_envs, np.float32)
+        self._starts = np.ones(env.num_envs, bool)
         """Whether it is the first of an episode."""
-        self._can_sample = False
 
     def start(self) -> None:
         if self.agent_cfg.demo_path is not None:
@@ -69,8 +66,6 @@ class Sb3Learner(TimestepLearner):
         super().start()
 
     def collect(self) -> None:
-        if self._seen is None:
-            self._seen = self._numpy(self.env.obs)
         if self.agent_cfg.is_on_policy:
             self._collect_on_policy()
         else:
@@ -88,17 +83,16 @@ class Sb3Learner(TimestepLearner):
         buffer = self.alg.rollout_buffer
         if buffer.full:
             buffer.reset()
-        buffer.add(self._seen, actions.cpu().numpy(), rewards.cpu().numpy(), self._starts, values, log_probs)
-        self._starts = done.float().cpu().numpy()
-        self._seen = self._numpy(self.env.obs)
+        row = (part.cpu().numpy() for part in (obs, actions, rewards))
+        buffer.add(*row, self._starts, values, log_probs)
+        self._starts = done.cpu().numpy()
         if buffer.full:
-            buffer.compute_returns_and_advantage(
-                self.alg.policy.predict_values(flat(self.env.obs, self._groups)), done.cpu().numpy()
-            )
+            last_values = self.alg.policy.predict_values(flat(self.env.obs, self._groups))
+            buffer.compute_returns_and_advantage(last_values, self._starts)
 
     def _collect_off_policy(self) -> None:
-        assert self._seen is not None
-        before, actions = self._seen, self._explore()
+        before = self._numpy(self.env.obs) if self._seen is None else self._seen
+        actions = self._explore()
         _, rewards, terminated, truncated, extras = self.env.step(actions * self.agent_cfg.off_policy.action_range)
         last = self._numpy(extras["final_obs"])
         self._seen = last if extras["finished"] is None else self._numpy(self.env.obs)
@@ -115,17 +109,10 @@ class Sb3Learner(TimestepLearner):
             actions = (actions + off.exploration_std * torch.randn(shape, device=self.env.device)).clamp(-1.0, 1.0)
         return actions
 
-    def update_due(self) -> bool:
-        if not super().update_due():
-            return False
-        if not self.agent_cfg.is_on_policy and not self._can_sample:
-            self._can_sample = buffers.can_sample(self.alg.replay_buffer)
-        return self.agent_cfg.is_on_policy or self._can_sample
-
     def update(self) -> None:
         if self.agent_cfg.is_on_policy:
             self.alg.train()
-        else:
+        elif buffers.can_sample(self.alg.replay_buffer):
             self.alg.train(self.agent_cfg.off_policy.gradient_steps, self.agent_cfg.off_policy.batch_size)
         told = self.alg.logger.name_to_value
         self.losses = {name.removeprefix("train/"): float(value) for name, value in told.items() if "loss" in name}
@@ -135,11 +122,8 @@ class Sb3Learner(TimestepLearner):
         names = {"ent_coef": "entropy_coef", "std": "action_std"}
         return {ours: float(told[theirs]) for theirs, ours in names.items() if theirs in told}
 
-    def parameters(self) -> Iterable[Tensor]:
-        return self.alg.policy.parameters()
-
-    def policy(self, num_envs: int) -> MlpPolicy:
-        return self.trained_policy().copy()
+    def networks(self) -> list[nn.Module]:
+        return [self.alg.policy]
 
     def trained_policy(self) -> MlpPolicy:
         policy, scale = self.alg.policy, self.agent_cfg.off_policy.action_range
@@ -180,9 +164,6 @@ class Sb3Learner(TimestepLearner):
 
     def load_buffer_state(self, state: dict[str, Any]) -> None:
         buffers.load_buffer_state(self.alg.replay_buffer, state)
-
-    def digest(self) -> str:
-        return weights_digest(self.alg.policy.state_dict())
 
     def _prefill(self, path: Path) -> None:
         """Fill the replay buffer with demonstrations."""
@@ -229,14 +210,8 @@ class Sb3Learner(TimestepLearner):
 
 
 def _policy_kwargs(cfg: Sb3AgentCfg) -> dict[str, Any]:
-    sizes = list(cfg.hidden_dims)
-    if not cfg.is_on_policy:
-        return {"net_arch": sizes, "activation_fn": ACTIVATIONS[cfg.activation]}
-    return {
-        "net_arch": {"pi": sizes, "vf": sizes},
-        "activation_fn": ACTIVATIONS[cfg.activation],
-        "log_std_init": math.log(cfg.on_policy.init_std),
-    }
+    common = {"net_arch": list(cfg.hidden_dims), "activation_fn": ACTIVATIONS[cfg.activation]}
+    return common | ({"log_std_init": math.log(cfg.on_policy.init_std)} if cfg.is_on_policy else {})
 
 
 def _arguments(cfg: Sb3AgentCfg, env: ManagerBasedRlEnv) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 skrl computes the value of a time-out from ``next_observations``, so these are the true last observations of episodes.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import gymnasium
@@ -22,12 +21,13 @@ from torch import Tensor
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Actor, Hooks
 from genelab.rl.cfg import SkrlAgentCfg
-from genelab.rl.checkpoint import weights_digest
-from genelab.rl.loop import TimestepLearner, does_not_fit, flat
-from genelab.rl.mlp_policy import MlpPolicy, Standardize
+from genelab.rl.loop import TimestepLearner, does_not_fit
+from genelab.rl.mlp_policy import MlpPolicy, Standardize, flat
 from genelab.rl.skrl.models import MODELS
 
 AGENTS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}
+REMEMBERED = ("log_entropy_coefficient", "_entropy_coefficient", "_update_counter")
+"""What some agents remember beside their networks and optimisers."""
 
 
 class SkrlLearner(TimestepLearner):
@@ -102,11 +102,8 @@ class SkrlLearner(TimestepLearner):
             return {"action_std": float(self.agent.policy.log_std.detach().exp().mean())}
         return {}
 
-    def parameters(self) -> Iterable[Tensor]:
-        return self.agent.policy.parameters()
-
-    def policy(self, num_envs: int) -> MlpPolicy:
-        return self.trained_policy().copy()
+    def networks(self) -> list[torch.nn.Module]:
+        return [module for module in self.agent.checkpoint_modules.values() if isinstance(module, torch.nn.Module)]
 
     def trained_policy(self) -> MlpPolicy:
         model, scaler = self.agent.policy, self.agent.checkpoint_modules.get("observation_preprocessor")
@@ -123,8 +120,8 @@ class SkrlLearner(TimestepLearner):
 
     def checkpoint(self) -> dict[str, Any]:
         modules = {name: module.state_dict() for name, module in self.agent.checkpoint_modules.items()}
-        counters = {name: getattr(self.agent, name) for name in self._counters}
-        return {"modules": modules, "counters": counters, **self.origin()}
+        remembered = {name: getattr(self.agent, name) for name in REMEMBERED if hasattr(self.agent, name)}
+        return {"modules": modules, "remembered": remembered, **self.origin()}
 
     def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
         try:
@@ -133,20 +130,11 @@ class SkrlLearner(TimestepLearner):
                     module.load_state_dict(checkpoint["modules"][name])
         except (RuntimeError, KeyError, ValueError) as error:
             raise does_not_fit(error) from error
-        if not weights_only:
-            for name in self._counters:
-                value = checkpoint["counters"][name]
-                if name == "log_entropy_coefficient":  # its optimiser holds the tensor itself
-                    self.agent.log_entropy_coefficient.data.copy_(value)
-                else:
-                    setattr(self.agent, name, value)
-
-    @property
-    def _counters(self) -> tuple[str, ...]:
-        """What an agent remembers beside its networks and optimisers."""
-        if self.agent_cfg.algorithm == "SAC" and self.agent_cfg.off_policy.entropy_coef is None:
-            return ("log_entropy_coefficient", "_entropy_coefficient")
-        return ("_update_counter",) if self.agent_cfg.algorithm == "TD3" else ()
+        for name, value in checkpoint["remembered"].items() if not weights_only else ():
+            if name == "log_entropy_coefficient":  # its optimiser holds the tensor itself
+                self.agent.log_entropy_coefficient.data.copy_(value)
+            else:
+                setattr(self.agent, name, value)
 
     def buffer_state(self) -> dict[str, Any]:
         filled = self.memory.memory_size if self.memory.filled else self.memory.memory_index
@@ -157,10 +145,6 @@ class SkrlLearner(TimestepLearner):
         for name, tensor in state["tensors"].items():
             self.memory.tensors[name][: len(tensor)].copy_(tensor)
         self.memory.memory_index, self.memory.filled = state["index"], state["filled"]
-
-    def digest(self) -> str:
-        modules = self.agent.checkpoint_modules.items()
-        return weights_digest(*(m.state_dict() for _, m in modules if isinstance(m, torch.nn.Module)))
 
     def _inputs(self, obs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """What actor and critic see."""
