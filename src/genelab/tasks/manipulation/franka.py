@@ -58,7 +58,7 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
     | `achieved_goal` | position of the cube |
     | `desired_goal` | position of the goal |
 
-    | reward of both goals (not times the control step) | |
+    | rewards of both goals (not times the control step) | |
     | --- | --- |
     | the cube is more than 0.05 m from the goal | -1 |
     | height of the cube above its rest, up to 0.1 m | 0 to 0.2 |
