@@ -14,7 +14,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,skrl,sb3]'
 	touch $(STAMP)
 
 # Physics engines beside MuJoCo, for their tests; where they cannot be installed, pytest says what it left out.
@@ -62,6 +62,7 @@ bench: setup
 	$(BIN)/python benchmarks/train_throughput.py
 	$(BIN)/python benchmarks/eval_throughput.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/sb3_throughput.py
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist

@@ -68,6 +68,7 @@ def capability_table() -> str:
         "devices": lambda c: ", ".join(c.devices),
         "contact sensors": lambda c: _yes(c.contact_sensors),
         "rays": lambda c: _yes(c.rays),
+        "jacobians": lambda c: _yes(c.jacobian),
         "deterministic": lambda c: _yes(c.deterministic),
         "exact state": lambda c: _yes(c.exact_state),
         **{f"own {name} per world": lambda c, name=name: _yes(name in c.model_fields) for name in MODEL_FIELDS},

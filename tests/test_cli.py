@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from genelab.core.registry import tasks
+from genelab.core.registry import find, tasks
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 OTHER = "GeneLab-Double-Inverted-Pendulum-v0"
@@ -277,7 +277,7 @@ def test_info_shows_the_tables_of_the_mdp_and_the_presets(task: str, cli: Callab
     assert "| rewards" in outcome.out
     assert "Preset reference" in outcome.out
     assert "Preset cpu (in use)" in outcome.out
-    assert "env.num_envs = " in outcome.out
+    assert all(f"  {path} = " in outcome.out for path in find(task).preset("cpu"))
 
 
 def test_info_shows_the_published_result(cli: Callable[..., Any]) -> None:

@@ -23,6 +23,8 @@ from genelab.engines import ENGINES, make_engine
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import MODEL_FIELDS
 from genelab.engines.description import describe_model, differences
+from genelab.scene.objects import marker
+from genelab.scene.robots.panda import panda
 from genelab.scene.scene import ContactSensorCfg, EntityCfg, GroundCfg, Scene, SceneCfg
 
 GRAVITY = 9.81
@@ -315,6 +317,10 @@ def busy_scene(dt: float = 0.005) -> Scene:
     )
 
 
+def panda_scene() -> Scene:
+    return Scene(SceneCfg(robots={"robot": panda()}, objects={"goal": marker(0.1)}), 0.005)
+
+
 def ids(*worlds: int) -> Tensor:
     return torch.tensor(worlds, dtype=torch.int64)
 
@@ -424,6 +430,15 @@ def test_what_the_engine_simulates_is_what_was_compiled(engine_name):
 
 
 # Physics --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_real_arm_with_coupled_fingers_is_what_was_compiled(engine_name):
+    engine = make_engine(engine_name, panda_scene(), 1)
+    assert differences(describe_model(engine.model), engine.describe()) == []
+    engine.ctrl[:] = engine.default_qpos[:9]
+    engine.ctrl[:, 8] = 0.0  # what one servo is told, both fingers feel
+    engine.step(40)
+    assert float((engine.qpos[0, 7] - engine.qpos[0, 8]).abs()) < 1e-3
 
 
 def test_a_free_body_falls_as_the_analytic_solution_says(engine_name, tolerance):
@@ -672,6 +687,41 @@ def test_body_arrays_are_not_a_substep_behind_the_state(engine_name):
 
 
 # What is live and what is a copy --------------------------------------------------------------------------------------
+
+
+def test_a_jacobian_is_how_a_body_moves_with_each_degree_of_freedom(engine_name):
+    engine = make_engine(engine_name, machine_scene(), 2)
+    engine.set_state(ids(1), *_moved_a_little(engine))
+    for name in ("robot/mount", "robot/lower", "tumbler/tumbler"):
+        body = engine.model.body(name).id
+        found = engine.jacobian(body)
+        assert found.shape == (2, 6, engine.model.nv)
+        for world in range(2):
+            expected = _finite_differences(engine.model, engine.qpos[world].double().numpy(), body)
+            np.testing.assert_allclose(found[world], expected, atol=2e-6)
+
+
+def _moved_a_little(engine: Engine) -> tuple[Tensor, Tensor]:
+    qpos, draw = engine.qpos[:1].double().numpy().copy(), np.random.default_rng(0)
+    mujoco.mj_integratePos(engine.model, qpos[0], draw.normal(size=engine.model.nv), 0.2)
+    return torch.tensor(qpos, dtype=torch.float32), torch.zeros_like(engine.qvel[:1])
+
+
+def _finite_differences(model: mujoco.MjModel, qpos: np.ndarray, body: int, step: float = 1e-5) -> np.ndarray:
+    """(6, nv) by MuJoCo's kinematics in 64 bits."""
+    data, columns = mujoco.MjData(model), []
+    for direction in np.eye(model.nv):
+        ends = []
+        for sign in (-1, 1):
+            data.qpos[:] = qpos
+            mujoco.mj_integratePos(model, data.qpos, direction, sign * step)
+            mujoco.mj_kinematics(model, data)
+            ends.append((data.xpos[body].copy(), data.xquat[body].copy(), data.xmat[body].reshape(3, 3).copy()))
+        (pos, quat, matrix), (later, turned, _) = ends
+        rotation = np.zeros(3)
+        mujoco.mju_subQuat(rotation, turned, quat)  # in the body's frame
+        columns.append(np.concatenate((later - pos, matrix @ rotation)) / (2 * step))
+    return np.stack(columns, axis=1)
 
 
 def test_qpos_and_qvel_are_live_buffers(engine_name):
@@ -1092,6 +1142,15 @@ def test_render_gives_a_picture_of_the_world_asked_for(engine_name):
         assert frame.dtype == np.uint8
         assert frame.max() > 50
     assert not np.array_equal(frames[0], frames[1])
+
+
+def test_a_marker_is_shown_where_it_was_put_in_each_world(engine_name):
+    engine = make_engine(engine_name, panda_scene(), 2)
+    places = torch.tensor([[0.5, 0.0, 0.5], [0.5, 0.3, 0.2]])
+    site = engine.model.site("goal/mark").id
+    engine.markers[site] = places
+    for world in range(2):
+        np.testing.assert_allclose(engine.world_data(world).site_xpos[site], places[world])
 
 
 def test_a_device_the_engine_does_not_run_on_is_a_users_error(engine_name):

@@ -6,6 +6,8 @@ filled in, and flags that make the run small are added behind.
 
 import json
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,18 @@ BENCHMARK = [
     "genelab benchmark --suite suite.json --out report.json",
     "genelab benchmark --suite suite.json --reference baseline.json --tolerance 0.1",
 ]
+
+COLLECT_DEMOS = (
+    "python -m genelab_franka.collect_demos --num-envs 64 --steps 1000 --out logs/reference/franka-pp/demos.npz"
+)
+TRAIN_FRANKA = (
+    "GENELAB_SB3_DEMO_PATH=logs/reference/franka-pp/demos.npz genelab train GeneLab-Franka-Pick-And-Place-v0 "
+    "--seeds 1,2,3 --parallel 1 --log_dir logs/reference/franka-pp/<DATE>"
+)
+EVAL_FRANKA = (
+    'genelab eval GeneLab-Franka-Pick-And-Place-v0 "logs/reference/franka-pp/<DATE>/seed_${s}/model.zip" '
+    '--num-envs 64 --episodes 100 --seed 0 --out "logs/reference/franka-pp/<DATE>/seed_${s}/eval.json"'
+)
 
 
 def words(command: str, **places: str) -> list[str]:
@@ -113,6 +127,27 @@ def test_benchmark_a_suite_and_compare_it_with_a_baseline(cli: Callable[..., Any
     outcome = cli(*words(BENCHMARK[1]))
     assert outcome.code == 0, outcome.err
     assert "ok" in outcome.out
+
+
+def test_collect_demonstrations_train_from_them_and_evaluate_each_seed(
+    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("stable_baselines3")
+    smaller = COLLECT_DEMOS.replace("--num-envs 64", "--num-envs 2").replace("--steps 1000", "--steps 102")
+    collected = subprocess.run([sys.executable, *shlex.split(smaller)[1:]], capture_output=True, text=True)
+    assert collected.returncode == 0, collected.stderr
+    setting, _, train = TRAIN_FRANKA.partition(" ")
+    monkeypatch.setenv(*setting.split("="))
+    tiny = {"batch_size": 8, "learning_starts": 4, "gradient_steps": 1}
+    settings = [word for name, value in tiny.items() for word in (f"--agent.off_policy.{name}", str(value))]
+    places = {"DATE": "2026-05-20"}
+    trained = cli(*words(train, **places), "--num-envs", "2", "--max-iterations", "8", *settings)
+    assert trained.code == 0, trained.out + trained.err
+    for seed in ("1", "2", "3"):
+        outcome = cli(*words(EVAL_FRANKA.replace("--episodes 100", "--episodes 2"), **places, s=seed))
+        assert outcome.code == 0, outcome.err
+        record = json.loads((tmp_path / f"logs/reference/franka-pp/2026-05-20/seed_{seed}/eval.json").read_text())
+        assert record["metrics"]["success_rate"] is not None
 
 
 @pytest.mark.parametrize(("form", "name"), [("torchscript", "policy.ts"), ("onnx", "policy.onnx")])

@@ -14,6 +14,7 @@ def info(
     overrides: Annotated[bool, typer.Option("--overrides", help="Only the overridable paths.")] = False,
     play: Annotated[bool, typer.Option("--play", help="The environment of play and eval, not of training.")] = False,
     preset: Annotated[str, typer.Option(help="auto, cpu or reference.")] = "auto",
+    backend: Annotated[str | None, typer.Option(help="RL library, if the task has agents for several.")] = None,
 ) -> None:
     """Show a task: its MDP, presets, published result, and every path that can be overridden.
 
@@ -23,15 +24,15 @@ def info(
     from genelab.core.registry import load
     from genelab.experiment.setup import resolve
 
-    setup = resolve(task, play=play, preset=preset, user=ctx.obj)
+    setup = resolve(task, play=play, preset=preset, backend=backend, user=ctx.obj)
     spec = setup.spec
     if not overrides:
         typer.echo(f"{spec.id}\n\n{inspect.cleandoc(load(spec.env).__doc__ or spec.summary)}\n")
         if spec.published:
             typer.echo(f"Published: {spec.published}\n")
-        for name in ("reference", *(load(spec.presets) if spec.presets else {})):
+        for name in spec.preset_names(backend):
             marker = " (in use)" if name == setup.preset else ""
-            changes = spec.preset(name)
+            changes = spec.preset(name, backend)
             typer.echo(f"Preset {name}{marker}: {'the values of the task' if not changes else ''}".rstrip())
             for path, value in changes.items():
                 typer.echo(f"  {path} = {show(value)}")

@@ -9,6 +9,7 @@ import typer
 
 from genelab import __version__
 from genelab.cli import benchmark as benchmark_command
+from genelab.cli import collect as collect_command
 from genelab.cli import eval as eval_command
 from genelab.cli import export as export_command
 from genelab.cli import info as info_command
@@ -34,6 +35,7 @@ app.command("list")(list_command.list_things)
 app.command("info")(info_command.info)
 app.command("play")(play_command.play)
 app.command("train")(train_command.train)
+app.command("collect")(collect_command.collect)
 app.command("eval")(eval_command.evaluate)
 app.command("probe")(probe_command.probe)
 app.command("benchmark")(benchmark_command.benchmark)
@@ -41,7 +43,7 @@ app.command("report")(report_command.report)
 app.command("export")(export_command.export)
 app.command("sim2sim")(sim2sim_command.sim2sim)
 
-WITH_OVERRIDES = {"info", "play", "train", "eval", "export", "probe", "sim2sim"}
+WITH_OVERRIDES = {"info", "play", "train", "eval", "export", "probe", "sim2sim", "collect"}
 """Commands that take dotted config overrides."""
 
 # Typer carries its own copy of click and exports only the leaves of its exceptions.

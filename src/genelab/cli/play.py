@@ -12,7 +12,7 @@ def play(
     ctx: typer.Context,
     task: Task,
     agent: Annotated[
-        Literal["zero", "random", "trained"] | None,
+        Literal["zero", "random", "demonstrator", "trained"] | None,
         typer.Option(help="Who acts. Default: trained if a checkpoint is given, else zero.", show_default=False),
     ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Checkpoint of a trained policy.")] = None,

@@ -21,7 +21,9 @@ def train(
     ctx: typer.Context,
     task: Task,
     num_envs: Annotated[int | None, typer.Option(help="Number of worlds (env.num_envs).")] = None,
-    max_iterations: Annotated[int | None, typer.Option(help="Learning iterations (agent.max_iterations).")] = None,
+    max_iterations: Annotated[
+        int | None, typer.Option(help="Learning iterations; skrl, sb3: environment steps.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Alias of --max-iterations.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random (agent.seed).")] = None,
     seeds: Annotated[str | None, typer.Option(help="Several seeds, e.g. 1,2,3: one process each.")] = None,

@@ -30,7 +30,12 @@ class TaskSpec:
     agents: dict[str, str] = field(default_factory=dict)
     """Backend name to ``"module:function"`` that returns the agent config. The first one is the default."""
     presets: str | None = None
-    """``"module:NAME"`` of a dict from preset name to ``{dotted path: value}`` changes of the configs above."""
+    """``"module:NAME"`` of a dict from preset name to ``{dotted path: value}`` changes of the configs above.
+
+    A name is that of a preset for the task's first agent; ``cpu:sb3`` is the preset ``cpu`` for the agent of sb3.
+    """
+    demonstrator: str | None = None
+    """``"module:Class"`` of a scripted policy, made with the environment, that shows how the task is done."""
     tags: tuple[str, ...] = ()
     published: str = ""
     """The published result this task is compared with, in words."""
@@ -47,12 +52,22 @@ class TaskSpec:
             raise unknown(f"backend of task '{self.id}'", name, self.agents)
         return load(self.agents[name])()
 
-    def preset(self, name: str) -> dict[str, Any]:
-        """The changes that preset `name` makes to the reference configs."""
-        presets = {"reference": {}, **(load(self.presets) if self.presets else {})}
+    def preset_names(self, backend: str | None = None) -> list[str]:
+        """The presets there are for an agent, by default the task's first."""
+        return list(self._presets(backend))
+
+    def preset(self, name: str, backend: str | None = None) -> dict[str, Any]:
+        """The changes that preset `name` makes to the task's configs, with the agent of `backend`."""
+        presets = self._presets(backend)
         if name not in presets:
             raise unknown(f"preset of task '{self.id}'", name, presets)
         return presets[name]
+
+    def _presets(self, backend: str | None) -> dict[str, dict[str, Any]]:
+        given = load(self.presets) if self.presets else {}
+        suffix = "" if backend is None or backend == next(iter(self.agents), None) else f":{backend}"
+        ours = {name.removesuffix(suffix): changes for name, changes in given.items() if name.endswith(suffix)}
+        return {"reference": {}, **{name: changes for name, changes in ours.items() if ":" not in name}}
 
 
 _registered: dict[str, TaskSpec] = {}

@@ -11,7 +11,9 @@ What is live and what is a copy
   tensors each time, never behind the state.
 - `actuator_force`, `contact(…)`: copies, as of the last physics step. `set_state` and `reset` do not change them.
 - `failed`: which worlds broke down in the last `step`. The engine has put them back to the default state.
+- `jacobian(…)`: computed from the present state at each call, a new tensor.
 - `model_field(…)`: a copy; write through `set_model_field`.
+- `markers`: not physics. Whoever puts a tensor in keeps it and may change it in place; renderers read it.
 """
 
 from abc import ABC, abstractmethod
@@ -55,6 +57,8 @@ class Engine(ABC):
         self.device = device
         self.dt = float(scene.model.opt.timestep)
         self.default_qpos = torch.tensor(scene.default_qpos, dtype=torch.float32, device=device)
+        self.markers: dict[int, Tensor] = {}
+        """Site id to (N, 3) positions, world frame, for sites that pictures show elsewhere than the model has them."""
         self._kinematics = Kinematics(scene.model, device)
         self._bodies: Bodies | None = None
         self._ang_vel: Tensor | None = None
@@ -93,6 +97,18 @@ class Engine(ABC):
     def ray(self, origins: Tensor, directions: Tensor) -> Tensor:
         """Distance along each ray to the first geom, or -1.  (N, R, 3), (N, R, 3) -> (N, R)"""
 
+    def jacobian(self, body: int) -> Tensor:
+        """How a body's frame moves with each degree of freedom.  (N, 6, nv)
+
+        Three rows for the velocity of the body's origin, three for its angular velocity, both in the world frame.
+        """
+        n, nv = self.num_envs, self.model.nv
+        # Velocities are linear in qvel, so each unit vector of qvel gives one column.
+        units = torch.eye(nv, device=self.device).repeat(n, 1)
+        moved = self._kinematics(self.qpos.repeat_interleave(nv, dim=0), units)
+        columns = torch.cat((moved.lin_vel[:, body], moved.ang_vel[:, body]), dim=-1)
+        return columns.view(n, nv, 6).transpose(1, 2)
+
     @abstractmethod
     def describe(self) -> Description:
         """The physical parameters of world 0, read back from the engine."""
@@ -110,6 +126,8 @@ class Engine(ABC):
         world.qpos[:], world.qvel[:] = self.qpos[env_id].cpu().numpy(), self.qvel[env_id].cpu().numpy()
         world.ctrl[:] = self.ctrl[env_id].cpu().numpy()
         mujoco.mj_forward(self.model, world)
+        for site, pos in self.markers.items():
+            world.site_xpos[site] = pos[env_id].cpu().numpy()
         return world
 
     def render(self, env_id: int, camera: str | None = None, width: int = 640, height: int = 480) -> np.ndarray:

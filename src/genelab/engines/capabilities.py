@@ -26,6 +26,8 @@ class Capabilities:
     """Which of `MODEL_FIELDS` can differ between worlds."""
     contact_sensors: bool
     rays: bool
+    jacobian: bool
+    """How body frames move with the joints; `Engine` computes it where a library does not."""
     deterministic: bool
     """Same inputs, same bits, at any number of threads."""
     exact_state: bool
@@ -38,6 +40,7 @@ CAPABILITIES = {
         model_fields=frozenset(MODEL_FIELDS),
         contact_sensors=True,
         rays=True,
+        jacobian=True,
         deterministic=True,
         exact_state=True,
     ),
@@ -46,6 +49,7 @@ CAPABILITIES = {
         model_fields=frozenset(MODEL_FIELDS),
         contact_sensors=True,
         rays=False,
+        jacobian=True,
         deterministic=True,
         exact_state=True,
     ),
@@ -54,6 +58,7 @@ CAPABILITIES = {
         model_fields=frozenset(MODEL_FIELDS),
         contact_sensors=True,
         rays=True,
+        jacobian=True,
         deterministic=True,
         exact_state=True,
     ),

@@ -121,6 +121,10 @@ class MujocoEngine(Engine):
         distance, _ = self._batch.ray(origins.double().numpy(), directions.double().numpy())
         return torch.from_numpy(distance).float()
 
+    def jacobian(self, body: int) -> Tensor:
+        linear, angular = self._batch.jac(body, self.body_pos[:, body].double().numpy())
+        return torch.from_numpy(np.concatenate((linear, angular), axis=1)).float()
+
     def describe(self) -> Description:
         return describe_model(self._batch.get_model(0))
 

@@ -53,15 +53,7 @@ class TermCfg:
     """Leading positional arguments that the manager passes in: the environment, and for events the world ids."""
 
     def __post_init__(self) -> None:
-        accepted = list(inspect.signature(self.func).parameters.values())[self._injected_arguments() :]
-        names = [p.name for p in accepted]
-        for name in self.params:
-            if name not in names:
-                raise UserError(f"{self.func.__qualname__} has no parameter '{name}'{hint(name, names)}")
-        for p in accepted:
-            if p.name not in self.params and p.default is inspect.Parameter.empty:
-                raise UserError(f"{self.func.__qualname__} needs the parameter '{p.name}'")
-        self.params = {p.name: _frozen(self.params.get(p.name, p.default)) for p in accepted}
+        self.params = _complete(self.func, self.params, self._injected_arguments())
 
     def param_types(self) -> dict[str, Any]:
         """Declared type of each parameter, from the function's annotations."""
@@ -176,6 +168,30 @@ class SuccessTermCfg(TermCfg):
 
 
 @dataclass(kw_only=True)
+class GoalCfg:
+    """Makes a task goal-conditioned: two observation groups of one size, and a reward that depends on nothing else.
+
+    So a learner can pay any step for any goal (hindsight). The task's one reward term is then `mdp.goal_reward`.
+    """
+
+    reward: Callable[..., Any]
+    """``reward(achieved, desired, **params)``: goals (…, d) to rewards (…,)."""
+    params: dict[str, Any] = field(default_factory=dict)
+    achieved: str = "achieved_goal"
+    """The observation group with what has been reached."""
+    desired: str = "desired_goal"
+    """The observation group with what is to be reached."""
+
+    def __post_init__(self) -> None:
+        self.params = _complete(self.reward, self.params, injected=2)
+
+    def param_types(self) -> dict[str, Any]:
+        """Declared type of each parameter, from the function's annotations."""
+        hints = typing.get_type_hints(self.reward)
+        return {name: hints.get(name, Any) for name in self.params}
+
+
+@dataclass(kw_only=True)
 class ActionTermCfg:
     """Base of action configs: what one part of the action vector does."""
 
@@ -242,6 +258,8 @@ class ManagerBasedRlEnvCfg(ManagerBasedEnvCfg):
     curriculum: dict[str, CurriculumTermCfg] = field(default_factory=dict)
     metrics: dict[str, MetricTermCfg] = field(default_factory=dict)
     success: SuccessTermCfg | None = None
+    goal: GoalCfg | None = None
+    """For goal-conditioned tasks."""
     scale_rewards_by_dt: bool = True
     """Multiply rewards by the control time step, so that returns do not depend on the control rate."""
 
@@ -249,6 +267,19 @@ class ManagerBasedRlEnvCfg(ManagerBasedEnvCfg):
     def max_episode_length(self) -> int:
         """Control steps per episode."""
         return max(1, round(self.episode_length_s / self.control_dt))
+
+
+def _complete(func: Callable[..., Any], params: dict[str, Any], injected: int) -> dict[str, Any]:
+    """`params` with the defaults of `func`, of which the first `injected` arguments are not parameters."""
+    accepted = list(inspect.signature(func).parameters.values())[injected:]
+    names = [p.name for p in accepted]
+    for name in params:
+        if name not in names:
+            raise UserError(f"{func.__qualname__} has no parameter '{name}'{hint(name, names)}")
+    for p in accepted:
+        if p.name not in params and p.default is inspect.Parameter.empty:
+            raise UserError(f"{func.__qualname__} needs the parameter '{p.name}'")
+    return {p.name: _frozen(params.get(p.name, p.default)) for p in accepted}
 
 
 def _frozen(value: Any) -> Any:

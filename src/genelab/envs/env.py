@@ -17,6 +17,7 @@ from genelab.core.rng import Streams
 from genelab.engines import make_engine
 from genelab.envs.cfg import ManagerBasedEnvCfg, ManagerBasedRlEnvCfg
 from genelab.envs.episodes import EpisodeStats, FinishedEpisodes
+from genelab.envs.goal import Goal
 from genelab.envs.managers import (
     ActionManager,
     CommandManager,
@@ -220,6 +221,8 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self._success_term = Term("success", "success", cfg.success, self) if cfg.success is not None else None
         self.command_manager.reset(self._all_ids)
         self.observation_manager = ObservationManager(cfg.observations, self)
+        self.goal = None if cfg.goal is None else Goal(cfg.goal, self)
+        """What a goal-conditioned task strives for; None in other tasks."""
         self._managers = {
             "contact": self.contacts,
             "action": self.action_manager,

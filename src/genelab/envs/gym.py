@@ -4,9 +4,10 @@
     envs = gymnasium.make_vec("genelab/GeneLab-Inverted-Pendulum-v0", num_envs=16)
     env = gymnasium.make("genelab/GeneLab-Inverted-Pendulum-v0")
 
-Observations are the ``policy`` group, actions nominally lie in [-1, 1], both as float32 numpy arrays. Keyword
-arguments: `play` for the environment of play and eval, `overrides` for a dict of config paths, e.g.
-``{"env.rewards.alive.weight": 2}``.
+Observations are the ``policy`` group, actions nominally lie in [-1, 1], both as float32 numpy arrays. Observations of
+goal-conditioned tasks are dicts of ``observation``, ``achieved_goal`` and ``desired_goal``, and the environments have
+``compute_reward(achieved_goal, desired_goal, info)``. Keyword arguments: `play` for the environment of play and eval,
+`overrides` for a dict of config paths, e.g. ``{"env.rewards.alive.weight": 2}``.
 """
 
 from typing import Any
@@ -20,10 +21,12 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from genelab.core import overrides as config_overrides
+from genelab.core.errors import UserError
 from genelab.core.registry import find
 from genelab.envs.env import ManagerBasedRlEnv
 
 GROUP = "policy"
+Observation = np.ndarray | dict[str, np.ndarray]
 
 
 class GymVectorEnv(VectorEnv):
@@ -49,25 +52,29 @@ class GymVectorEnv(VectorEnv):
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    ) -> tuple[Observation, dict[str, Any]]:
         """Start new episodes everywhere. One seed fixes all worlds; of a list the first counts."""
         if isinstance(seed, list | tuple):
             seed = seed[0]
         if seed is not None:
             self._np_random, self._np_random_seed = seeding.np_random(seed)
-        return _numpy(self.env.reset(seed=seed)[GROUP]), {}
+        return _observe(self.env, self.env.reset(seed=seed)), {}
 
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: np.ndarray) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         obs, rewards, terminated, truncated, extras = self.env.step(_tensor(actions, self.env))
         infos: dict[str, Any] = {}
         done = (terminated | truncated).cpu().numpy()
         if done.any():
-            infos["final_obs"] = _rows(_numpy(extras["final_obs"][GROUP]), done)
+            infos["final_obs"] = _rows(_observe(self.env, extras["final_obs"]), done)
             infos["_final_obs"] = done
         if "is_success" in extras:
             infos["is_success"] = extras["is_success"].cpu().numpy().copy()
         flags = (terminated.cpu().numpy().copy(), truncated.cpu().numpy().copy())
-        return _numpy(obs[GROUP]), _numpy(rewards), *flags, infos
+        return _observe(self.env, obs), _numpy(rewards), *flags, infos
+
+    def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any) -> np.ndarray:
+        """Rewards (…,) for reaching goals (…, d) when others were asked for."""
+        return _goal_reward(self.env, achieved_goal, desired_goal)
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame per world."""
@@ -94,16 +101,20 @@ class GymEnv(gymnasium.Env):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    ) -> tuple[Observation, dict[str, Any]]:
         super().reset(seed=seed)
-        return _numpy(self.env.reset(seed=seed)[GROUP][0]), {}
+        return _world(_observe(self.env, self.env.reset(seed=seed)), 0), {}
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.ndarray) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Advance one control step. At the end of an episode this returns its last observation; then call reset."""
         _, rewards, terminated, truncated, extras = self.env.step(_tensor(action, self.env).unsqueeze(0))
         info = {"is_success": bool(extras["is_success"][0])} if "is_success" in extras else {}
-        last = _numpy(extras["final_obs"][GROUP][0])
+        last = _world(_observe(self.env, extras["final_obs"]), 0)
         return last, float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
+
+    def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any) -> np.ndarray:
+        """Rewards (…,) for reaching goals (…, d) when others were asked for."""
+        return _goal_reward(self.env, achieved_goal, desired_goal)
 
     def render(self) -> np.ndarray | None:  # type: ignore[override]
         return None if self.render_mode is None else self.env.render(0)
@@ -120,10 +131,35 @@ def _make(task: str, num_envs: int, play: bool, overrides: dict[str, Any] | None
     return ManagerBasedRlEnv(cfg)
 
 
-def _spaces(env: ManagerBasedRlEnv) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
-    size = env.observation_manager.groups[GROUP].dim
-    observations = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+def _spaces(env: ManagerBasedRlEnv) -> tuple[gymnasium.Space[Any], gymnasium.spaces.Box]:
+    boxes: dict[str, gymnasium.Space[Any]] = {}
+    for name, group in _groups(env).items():
+        size = env.observation_manager.groups[group].dim
+        boxes[name] = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+    observations = boxes["observation"] if env.goal is None else gymnasium.spaces.Dict(boxes)
     return observations, gymnasium.spaces.Box(-1.0, 1.0, (env.num_actions,), np.float32)
+
+
+def _groups(env: ManagerBasedRlEnv) -> dict[str, str]:
+    """The observation groups behind gymnasium's names for the parts of a goal-conditioned observation."""
+    goal = {} if env.goal is None else {"achieved_goal": env.goal.achieved, "desired_goal": env.goal.desired}
+    return {"observation": GROUP, **goal}
+
+
+def _observe(env: ManagerBasedRlEnv, obs: dict[str, Tensor]) -> Observation:
+    if env.goal is None:
+        return _numpy(obs[GROUP])
+    return {name: _numpy(obs[group]) for name, group in _groups(env).items()}
+
+
+def _world(obs: Observation, world: int) -> Observation:
+    return {name: part[world] for name, part in obs.items()} if isinstance(obs, dict) else obs[world]
+
+
+def _goal_reward(env: ManagerBasedRlEnv, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+    if env.goal is None:
+        raise UserError("compute_reward needs a goal-conditioned task")
+    return _numpy(env.goal.reward(_tensor(achieved, env), _tensor(desired, env)))
 
 
 def _tensor(action: Any, env: ManagerBasedRlEnv) -> Tensor:
@@ -134,9 +170,9 @@ def _numpy(values: Tensor) -> np.ndarray:
     return values.cpu().numpy().copy()
 
 
-def _rows(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """The chosen rows as an object array with None elsewhere: gymnasium's form for final observations."""
-    rows = np.full(len(values), None, dtype=object)
+def _rows(obs: Observation, chosen: np.ndarray) -> np.ndarray:
+    """The chosen worlds' as an object array with None elsewhere: gymnasium's form for final observations."""
+    rows = np.full(len(chosen), None, dtype=object)
     for i in np.flatnonzero(chosen):
-        rows[i] = values[i]
+        rows[i] = _world(obs, int(i))
     return rows

@@ -39,7 +39,7 @@ class _Lines:
         if now - self._last < PLAIN_INTERVAL_S and iteration != self._total:
             return
         self._last = now
-        left = (now - self._begin) / max(1, iteration - self._start) * (self._total - iteration)
+        left = (now - self._begin) / max(1, iteration - self._start) * max(0, self._total - iteration)
         print(f"iteration {iteration}/{self._total}  {describe(metrics)}, ETA {left:.0f} s", flush=True)
 
     def close(self) -> None:

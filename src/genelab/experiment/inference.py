@@ -12,7 +12,7 @@ from genelab.experiment.run import RUN_FILE, Run
 from genelab.experiment.setup import Setup, apply_run_changes, resolve
 from genelab.rl.backends import BACKENDS, make_backend
 from genelab.rl.backends.base import InferenceSetup
-from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
+from genelab.rl.checkpoint import INFO_KEY, read_checkpoint, saved_checkpoints
 
 
 def setup_policy(
@@ -85,7 +85,7 @@ def newest_checkpoint(task: str, root: Path) -> Path | None:
             run = Run.open(run_file.parent)
         except UserError:  # not ours, or broken: no reason to overlook the others
             continue
-        checkpoints = sorted(run.directory.glob("model_*.pt"), key=lambda path: path.stat().st_mtime)
+        checkpoints = saved_checkpoints(run.directory)
         if run.meta["task"] == task and checkpoints:
             runs.append(checkpoints[-1])
     return max(runs, key=lambda path: path.stat().st_mtime, default=None)

@@ -9,10 +9,12 @@ import torch
 
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv
+from genelab.experiment.collect import demonstrator
 from genelab.experiment.inference import choose_checkpoint, setup_policy
 from genelab.experiment.setup import Setup, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
 from genelab.experiment.viewer import open_viewer
+from genelab.rl.backends.base import Policy
 from genelab.rl.evaluator import RandomPolicy
 
 
@@ -22,7 +24,7 @@ class PlayRequest:
 
     task: str
     overrides: list[tuple[str, str]] = field(default_factory=list)
-    agent: Literal["zero", "random", "trained"] | None = None
+    agent: Literal["zero", "random", "demonstrator", "trained"] | None = None
     checkpoint: Path | None = None
     num_envs: int | None = None
     max_steps: int | None = None
@@ -44,7 +46,7 @@ def run_playback(request: PlayRequest, say: Callable[[str], None] = print) -> in
             return _play_scene(setup, request, say)
         setup.env_cfg.num_envs = _num_envs(setup, request)
         env = ManagerBasedRlEnv(setup.env_cfg, seed=request.seed)
-        step = _untrained_step(env, agent, request.seed)
+        step = _untrained_step(env, agent, request)
     for change in setup.changes:
         say(str(change))
     steps = _loop(env, step, request, say)
@@ -64,21 +66,22 @@ def _trained(request: PlayRequest, say: Callable[[str], None]) -> tuple[Setup, M
     setup, inference, _ = setup_policy(
         request.task, path, request.overrides, seed=request.seed, num_envs=num_envs, say=say
     )
-    env, policy = inference.env, inference.policy
+    return setup, inference.env, _policy_step(inference.env, inference.policy)
 
+
+def _untrained_step(env: ManagerBasedRlEnv, agent: str, request: PlayRequest) -> Callable[[], Any]:
+    if agent == "zero":
+        return lambda: env.step(torch.zeros(env.num_envs, env.num_actions, device=env.device))
+    return _policy_step(env, RandomPolicy(env, request.seed) if agent == "random" else demonstrator(request.task)(env))
+
+
+def _policy_step(env: ManagerBasedRlEnv, policy: Policy) -> Callable[[], Any]:
     def step() -> None:
         _, _, _, _, extras = env.step(policy.act(env.obs))
         if extras["finished"] is not None:
             policy.reset(extras["finished"].env_ids)
 
-    return setup, env, step
-
-
-def _untrained_step(env: ManagerBasedRlEnv, agent: str, seed: int) -> Callable[[], Any]:
-    if agent == "zero":
-        return lambda: env.step(torch.zeros(env.num_envs, env.num_actions, device=env.device))
-    policy = RandomPolicy(env, seed)
-    return lambda: env.step(policy.act(env.obs))
+    return step
 
 
 def _play_scene(setup: Setup, request: PlayRequest, say: Callable[[str], None]) -> int:

@@ -8,7 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("genelab", "torch", "mujoco", "numpy", "rsl-rl-lib", "tensordict", "gymnasium")
+_PACKAGES = (
+    *("genelab", "torch", "mujoco", "numpy", "gymnasium"),
+    *("rsl-rl-lib", "tensordict", "skrl", "stable-baselines3"),
+)
 
 
 def versions(*more: str) -> dict[str, str]:

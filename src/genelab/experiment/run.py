@@ -3,7 +3,7 @@
     run.json                     what was run, with what, and how it ended
     params/env.json, agent.json  complete configs
     metrics.jsonl                one line per iteration; also as TensorBoard events
-    model_<iter>.pt              checkpoints; model_final.pt at the end
+    model_<iter>.pt              checkpoints; model_final.pt at the end (sb3: model_<steps>_steps.zip and model.zip)
     state/resume.pt              the last complete state
 
 Every file but the growing logs appears by write-then-rename.
@@ -21,7 +21,7 @@ from genelab.core.config import from_dict, to_dict
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_atomic, write_json, write_text
 from genelab.experiment.console import make_progress
-from genelab.rl.checkpoint import read_tensors
+from genelab.rl.checkpoint import read_tensors, saved_checkpoints
 
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.jsonl"
@@ -135,7 +135,7 @@ class Run:
 
     def discard(self) -> None:
         """Remove a run that was refused before it began, so that the request can be repeated."""
-        if self._created and not any(self.directory.glob("model_*")):
+        if self._created and not any(self.directory.glob("model*")):
             shutil.rmtree(self.directory)
 
     def _write_json(self, name: str, data: Any) -> None:
@@ -154,7 +154,7 @@ class Run:
 
     def _write_failed(self, error: Exception) -> RunStopped:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error).splitlines()[0]
-        saved = sorted(self.directory.glob("model_*.pt"), key=lambda path: path.stat().st_mtime)
+        saved = saved_checkpoints(self.directory)
         kept = f"{saved[-1].name} and the state to resume from are intact" if saved else "nothing had been saved yet"
         return RunStopped(f"cannot write to '{self.directory}': {reason}; {kept}")
 

@@ -58,8 +58,8 @@ def resolve(
     spec = find(task_id)
     setup = Setup(spec, spec.env_cfg(play=play), spec.agent_cfg(backend) if spec.agents or backend else None)
     user = user or []
-    setup.preset = _choose_preset(spec, preset, user)
-    presets = [(p, v) for p, v in spec.preset(setup.preset).items() if not (play and p == "env.num_envs")]
+    setup.preset = _choose_preset(spec, preset, backend, user)
+    presets = [(p, v) for p, v in spec.preset(setup.preset, backend).items() if not (play and p == "env.num_envs")]
     setup.preset_changes = [c for c in overrides.apply(setup.roots, presets) if c.old != c.new]
     setup.changes = apply_user(setup.roots, user)
     overrides.check_read(setup.roots, setup.changes, unused)
@@ -87,12 +87,8 @@ def apply_user(roots: dict[str, Any], user: list[tuple[str, str]]) -> list[Chang
     return list(changes.values())
 
 
-def _choose_preset(spec: TaskSpec, preset: str, user: list[tuple[str, str]]) -> str:
+def _choose_preset(spec: TaskSpec, preset: str, backend: str | None, user: list[tuple[str, str]]) -> str:
     if preset != "auto":
         return preset
     gpu = any(path.replace("-", "_") == "env.simulation.gpu" and value in ("true", "1") for path, value in user)
-    try:
-        spec.preset("cpu")
-    except UserError:
-        return "reference"
-    return "reference" if gpu else "cpu"
+    return "cpu" if "cpu" in spec.preset_names(backend) and not gpu else "reference"

@@ -11,6 +11,7 @@ from genelab.core.stats import summarize
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run import METRICS_FILE, RUN_FILE, Run
 from genelab.experiment.run_metrics import Curve, consistency, run_metrics
+from genelab.rl.cfg import TimestepAgentCfg
 from genelab.rl.eval_callback import EVALUATIONS_FILE
 from genelab.rl.evaluator import RandomPolicy, evaluate
 
@@ -49,13 +50,23 @@ def read_curve(directory: Path) -> Curve:
     path = evaluations if evaluations.exists() else directory / METRICS_FILE
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     lines = [line for line in lines if "return_mean" in line]
-    _, agent = Run.open(directory).configs()
-    per_iteration = agent.algorithm.num_learning_epochs * agent.algorithm.num_mini_batches
+    env, agent = Run.open(directory).configs()
     return Curve(
         returns=[line["return_mean"] for line in lines],
         steps=[line["steps"] for line in lines],
-        optimiser_steps=[line["iteration"] * per_iteration for line in lines],
+        optimiser_steps=[optimiser_steps(agent, env.num_envs, line["iteration"]) for line in lines],
     )
+
+
+def optimiser_steps(agent: Any, num_envs: int, iteration: int) -> int:
+    """Gradient steps up to an iteration, which for skrl and stable-baselines3 is an environment step."""
+    if not isinstance(agent, TimestepAgentCfg):
+        return iteration * agent.algorithm.num_learning_epochs * agent.algorithm.num_mini_batches
+    on, off, control_steps = agent.on_policy, agent.off_policy, iteration // num_envs
+    if agent.is_on_policy:
+        per_rollout = on.num_epochs * on.num_mini_batches if agent.algorithm == "PPO" else 1
+        return control_steps // on.num_steps * per_rollout
+    return max(0, control_steps - off.learning_starts // num_envs) // off.train_every * off.gradient_steps
 
 
 def _describe(directory: Path, curve: Curve, baseline: float) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from genelab.experiment.setup import Setup, apply_run_changes, apply_user, resol
 from genelab.experiment.viewer import open_viewer
 from genelab.experiment.warm_start import read_warm_start
 from genelab.rl.backends import backend_of
-from genelab.rl.backends.base import Hooks, TrainResult
+from genelab.rl.backends.base import Backend, Hooks, TrainResult
 from genelab.rl.eval_callback import EvalCallback, EvalSettings
 
 UNUSED_IN_TRAINING = {"env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)"}
@@ -101,7 +101,7 @@ def resume(
     torch.set_num_threads(run.meta["torch_threads"])
     state = run.load_state()
     iteration = state["checkpoint"]["iter"] if state else 0
-    if agent_cfg.max_iterations < iteration:
+    if changes and agent_cfg.max_iterations < iteration:  # whole rollouts may go a little beyond it
         raise UserError(f"the run is at iteration {iteration}, beyond agent.max_iterations {agent_cfg.max_iterations}")
     say(f"run: {directory}, resumed at iteration {iteration} of {agent_cfg.max_iterations}")
     run.keep_agent_config(agent_cfg)
@@ -117,7 +117,8 @@ def _train_in(
 ) -> TrainResult:
     status = "failed"
     viewer = open_viewer(env) if env.cfg.simulation.vis else None
-    evaluation = _eval_callback(run, env, say) if run.meta["evaluation"] is not None else None
+    backend = backend_of(agent_cfg)
+    evaluation = _eval_callback(run, env, backend, say) if run.meta["evaluation"] is not None else None
     infos = {
         **{key: run.meta[key] for key in _SOURCE_KEYS},
         "agent": to_dict(agent_cfg),
@@ -126,7 +127,7 @@ def _train_in(
     try:
         with _stop_on_signal(run):
             hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation)
-            result = backend_of(agent_cfg).train(env, agent_cfg, run, infos, warm_start, hooks)
+            result = backend.train(env, agent_cfg, run, infos, warm_start, hooks)
         status = "finished" if result.finished else "stopped"
         run.meta |= {"iteration": result.iteration, "weights_sha256": result.weights_sha256}
         return result
@@ -137,12 +138,13 @@ def _train_in(
         run.close(status)
 
 
-def _eval_callback(run: Run, env: ManagerBasedRlEnv, say: Callable[[str], None]) -> EvalCallback:
+def _eval_callback(run: Run, env: ManagerBasedRlEnv, backend: Backend, say: Callable[[str], None]) -> EvalCallback:
     """Evaluation on worlds of its own: the task's play environment with the changes that this run trains with."""
     setup = resolve(run.meta["task"], play=True, preset="reference")
     apply_run_changes(setup, run.meta["env_changes"])
     setup.env_cfg.simulation = dataclasses.replace(env.cfg.simulation, vis=False)
-    return EvalCallback(run, setup.env_cfg, EvalSettings(**run.meta["evaluation"]), env.num_envs, say)
+    settings = EvalSettings(**run.meta["evaluation"])
+    return EvalCallback(run, setup.env_cfg, settings, env.num_envs, say, backend.checkpoint_suffix)
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """The term library: plain functions of the environment, and a few small classes."""
 
+from genelab.envs.goal import goal_reward
 from genelab.mdp.actions import JointPositionActionCfg
+from genelab.mdp.cartesian import GripperActionCfg, HandDisplacementActionCfg
 from genelab.mdp.commands import UniformCommandCfg, VelocityCommandCfg
 from genelab.mdp.curriculum import terrain_levels, velocity_curriculum
 from genelab.mdp.events import jitter_joints, place_root, push_joint, push_root
@@ -17,6 +19,18 @@ from genelab.mdp.locomotion import (
     tilt_l2,
     track_ang_vel,
     track_lin_vel,
+)
+from genelab.mdp.manipulation import (
+    PlaceCommandCfg,
+    body_pos,
+    lift_and_place,
+    object_at_command,
+    object_below,
+    object_distance,
+    object_pos,
+    object_to_command,
+    place_object,
+    remaining_time,
 )
 from genelab.mdp.metrics import achieved_speed, ang_vel_error, commanded_speed, joint_abs, lin_vel_error
 from genelab.mdp.observations import (
@@ -54,8 +68,11 @@ from genelab.mdp.shaping import progress, trot
 from genelab.mdp.terminations import joint_beyond, survived, tilted, time_out
 
 __all__ = [
+    "GripperActionCfg",
+    "HandDisplacementActionCfg",
     "JointAccL2",
     "JointPositionActionCfg",
+    "PlaceCommandCfg",
     "UniformCommandCfg",
     "VelocityCommandCfg",
     "achieved_speed",
@@ -69,6 +86,7 @@ __all__ = [
     "base_height_l2",
     "base_lin_vel",
     "body_ang_vel",
+    "body_pos",
     "command_distance_l2",
     "command_hint",
     "commanded_speed",
@@ -77,6 +95,7 @@ __all__ = [
     "feet_air_time",
     "feet_slip",
     "generated_command",
+    "goal_reward",
     "height_scan",
     "jitter_joints",
     "joint_abs",
@@ -88,8 +107,15 @@ __all__ = [
     "joint_vel",
     "joint_vel_l2",
     "last_action",
+    "lift_and_place",
     "lin_vel_error",
     "lin_vel_z_l2",
+    "object_at_command",
+    "object_below",
+    "object_distance",
+    "object_pos",
+    "object_to_command",
+    "place_object",
     "place_root",
     "progress",
     "projected_gravity",
@@ -102,6 +128,7 @@ __all__ = [
     "randomize_gains",
     "randomize_gravity",
     "randomize_mass",
+    "remaining_time",
     "survived",
     "terrain_levels",
     "tilt_l2",

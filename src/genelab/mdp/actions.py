@@ -1,5 +1,6 @@
 """Action terms."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from genelab.core.errors import UserError
 from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm
-from genelab.envs.robot import index_of
+from genelab.envs.robot import Robot, index_of
 from genelab.envs.terms import match_names
 
 
@@ -37,14 +38,9 @@ class JointPositionAction(ActionTerm):
         robot = env.robot
         joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
         self.joint_names = [robot.joint_names[j] for j in joints]
-        entity = robot.entity
-        drives = dict(zip(entity.actuated_joints, entity.actuator_ids.tolist(), strict=True))
-        for joint in self.joint_names:
-            if joint not in drives:
-                raise UserError(f"joint '{joint}' of '{robot.name}' has no actuator")
         super().__init__(name, cfg, env, len(joints))
         self._joints = index_of(joints)
-        self._actuators = index_of([drives[joint] for joint in self.joint_names])
+        self._actuators = index_of(servos_of(robot, self.joint_names))
         offset = robot.default_joint_pos[joints] if cfg.default_offset else torch.zeros(len(joints))
         self._offset = offset.to(env.device)
 
@@ -57,3 +53,12 @@ class JointPositionAction(ActionTerm):
 
     def describe(self) -> dict[str, Any]:
         return {"dim": self.dim, "joints": self.joint_names, "scale": self.cfg.scale, "offset": self._offset.tolist()}
+
+
+def servos_of(robot: Robot, joint_names: Sequence[str]) -> list[int]:
+    """The actuator of each of these joints, as indices into ``engine.ctrl``."""
+    drives = dict(zip(robot.entity.actuated_joints, robot.entity.actuator_ids.tolist(), strict=True))
+    for joint in joint_names:
+        if joint not in drives:
+            raise UserError(f"joint '{joint}' of '{robot.name}' has no actuator")
+    return [drives[joint] for joint in joint_names]

@@ -1,11 +1,15 @@
 """Agent configs. The type of a task's agent config selects the backend that trains it."""
 
+import os
 from dataclasses import dataclass, field
 from typing import Literal
 
-from genelab.core.errors import UserError
+from genelab.core.errors import UserError, hint
 from genelab.core.overrides import at_least
 from genelab.mdp.symmetry import MirrorTable
+
+DEMO_VARIABLE = "GENELAB_SB3_DEMO_PATH"
+"""Environment variable that names a file of demonstrations."""
 
 
 @dataclass(kw_only=True)
@@ -129,3 +133,163 @@ class RslRlOnPolicyRunnerCfg:
     def validate(self) -> None:
         at_least(1, num_steps_per_env=self.num_steps_per_env, save_interval=self.save_interval)
         at_least(0, max_iterations=self.max_iterations, torch_threads=self.torch_threads)
+
+
+ON_POLICY = ("PPO", "A2C")
+OFF_POLICY = ("SAC", "TD3", "DDPG")
+_ONLY_OF = {
+    "on_policy.num_epochs": ("PPO",),
+    "on_policy.num_mini_batches": ("PPO",),
+    "on_policy.clip_param": ("PPO",),
+    "off_policy.entropy_coef": ("SAC",),
+    "off_policy.exploration_std": ("TD3", "DDPG"),
+    "off_policy.policy_delay": ("TD3",),
+    "off_policy.target_noise": ("TD3",),
+    "off_policy.target_noise_clip": ("TD3",),
+}
+"""Settings that some algorithms of a family do not have."""
+
+
+@dataclass(kw_only=True)
+class OnPolicyCfg:
+    """Settings of PPO and A2C."""
+
+    num_steps: int = 24
+    """Control steps per world between two updates."""
+    num_epochs: int = 5
+    num_mini_batches: int = 4
+    clip_param: float = 0.2
+    lam: float = 0.95
+    value_loss_coef: float = 1.0
+    entropy_coef: float = 0.0
+    max_grad_norm: float = 1.0
+    init_std: float = 1.0
+    """Standard deviation of the first policy's actions."""
+
+    def validate(self) -> None:
+        at_least(1, num_steps=self.num_steps, num_epochs=self.num_epochs, num_mini_batches=self.num_mini_batches)
+        at_least(1e-6, init_std=self.init_std)
+
+
+@dataclass(kw_only=True)
+class OffPolicyCfg:
+    """Settings of SAC, TD3 and DDPG."""
+
+    buffer_size: int = 1_000_000
+    """Transitions kept, over all worlds."""
+    batch_size: int = 256
+    learning_starts: int = 10_000
+    """Environment steps over all worlds with random actions before learning begins."""
+    train_every: int = 1
+    """Control steps between two updates."""
+    gradient_steps: int = 1
+    """Gradient steps per update."""
+    tau: float = 0.005
+    """How far target networks move towards the networks in a gradient step."""
+    action_range: float = 1.0
+    """Actions lie within plus and minus this."""
+    entropy_coef: float | None = None
+    """SAC's weight of the entropy; none learns it."""
+    exploration_std: float = 0.1
+    """Standard deviation of the noise on actions while training, as a part of `action_range`."""
+    policy_delay: int = 2
+    """Gradient steps of the critics for each of the actor."""
+    target_noise: float = 0.2
+    target_noise_clip: float = 0.5
+    """Noise on the actions of the target policy: standard deviation and bound, as parts of `action_range`."""
+    log_interval: int = 100
+    """Control steps per line of the log."""
+
+    def validate(self) -> None:
+        at_least(1, buffer_size=self.buffer_size, batch_size=self.batch_size, train_every=self.train_every)
+        at_least(1, gradient_steps=self.gradient_steps, policy_delay=self.policy_delay, log_interval=self.log_interval)
+        at_least(0, learning_starts=self.learning_starts, exploration_std=self.exploration_std)
+        at_least(1e-6, action_range=self.action_range)
+
+
+@dataclass(kw_only=True)
+class TimestepAgentCfg:
+    """What agents of skrl and stable-baselines3 have in common."""
+
+    algorithm: str = "PPO"
+    """PPO, A2C, SAC, TD3 or DDPG."""
+    seed: int = 42
+    max_iterations: int = 1_000_000
+    """Environment steps over all worlds: 1000 control steps of 64 worlds are 64,000. Rollouts are finished."""
+    save_interval: int = 500_000
+    """Environment steps over all worlds between two checkpoints."""
+    hidden_dims: tuple[int, ...] = (128, 128)
+    """Of actor and critics alike."""
+    activation: Literal["elu", "relu", "tanh", "silu", "gelu"] = "elu"
+    learning_rate: float = 3e-4
+    gamma: float = 0.99
+    on_policy: OnPolicyCfg = field(default_factory=OnPolicyCfg)
+    off_policy: OffPolicyCfg = field(default_factory=OffPolicyCfg)
+    random_episode_start: bool = True
+    """Start the first episodes at random points of their length, so that worlds do not end all at once."""
+    torch_threads: int = 0
+    """Threads of the learner; 0 takes all cores."""
+
+    @property
+    def is_on_policy(self) -> bool:
+        return self.algorithm in ON_POLICY
+
+    def validate(self) -> None:
+        algorithms = (*ON_POLICY, *OFF_POLICY)
+        if self.algorithm not in algorithms:
+            known = hint(self.algorithm, algorithms) or f" (there is {', '.join(algorithms)})"
+            raise UserError(f"algorithm '{self.algorithm}' does not exist{known}")
+        at_least(1, save_interval=self.save_interval)
+        at_least(1, **{f"hidden_dims[{i}]": size for i, size in enumerate(self.hidden_dims)})
+        at_least(0, max_iterations=self.max_iterations, learning_rate=self.learning_rate)
+        at_least(0, torch_threads=self.torch_threads)
+
+    def unused_fields(self) -> dict[str, str]:
+        reason = f"{self.algorithm} does not have it"
+        unused = {"off_policy" if self.is_on_policy else "on_policy": reason}
+        return unused | {path: reason for path, users in _ONLY_OF.items() if self.algorithm not in users}
+
+
+@dataclass(kw_only=True)
+class SkrlAgentCfg(TimestepAgentCfg):
+    """An agent of skrl."""
+
+    obs_groups: dict[str, tuple[str, ...]] = field(
+        default_factory=lambda: {"actor": ("policy",), "critic": ("critic",)}
+    )
+    """Which observation groups actor and critics see; in goal-conditioned tasks both see the goals too."""
+    obs_normalization: bool = True
+    """Normalise observations, and the values of PPO and A2C, by their running mean and standard deviation."""
+
+    def unused_fields(self) -> dict[str, str]:
+        unused = super().unused_fields()
+        if self.algorithm == "A2C":
+            unused["on_policy.value_loss_coef"] = "A2C of skrl does not have it"
+        return unused
+
+
+@dataclass(kw_only=True)
+class Sb3AgentCfg(TimestepAgentCfg):
+    """An agent of stable-baselines3."""
+
+    obs_groups: tuple[str, ...] = ("policy",)
+    """Observation groups that actor and critics see; in goal-conditioned tasks they see the goals too."""
+    her: bool = False
+    """Hindsight experience replay, for off-policy algorithms in goal-conditioned tasks."""
+    her_goals: int = 4
+    """Relabelled samples for each sample with the goal that was asked for."""
+    her_strategy: Literal["future", "final", "episode"] = "future"
+    """Which of an episode's achieved goals to relabel with."""
+    demo_path: str | None = field(default_factory=lambda: os.environ.get(DEMO_VARIABLE) or None)
+    """File of demonstrations to fill the replay buffer with. By default what GENELAB_SB3_DEMO_PATH says."""
+
+    def validate(self) -> None:
+        super().validate()
+        at_least(1, her_goals=self.her_goals)
+        for name, given in {"her": self.her, "demo_path": self.demo_path is not None}.items():
+            if given and self.is_on_policy:
+                raise UserError(f"{name} goes with {', '.join(OFF_POLICY)}, which have a replay buffer")
+
+    def unused_fields(self) -> dict[str, str]:
+        hindsight = dict.fromkeys(("her_goals", "her_strategy"), "her is false")
+        return super().unused_fields() | ({} if self.her else hindsight)

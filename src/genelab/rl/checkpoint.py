@@ -28,15 +28,21 @@ def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
     return data
 
 
-def read_tensors(path: Path) -> Any:
+def saved_checkpoints(directory: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first, but for the best one."""
+    found = {path for pattern in ("model_*.pt", "model_*.zip", "model.zip") for path in directory.glob(pattern)}
+    return sorted(found, key=lambda path: path.stat().st_mtime)
+
+
+def read_tensors(path: Path, what: str = "checkpoint") -> Any:
     """Tensors and plain data from a file, without running any code that is in it."""
     if not path.is_file():
-        raise UserError(f"no checkpoint at '{path}'")
+        raise UserError(f"no {what} at '{path}'")
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file fails in whatever way its bytes suggest
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"'{path}' is not a readable checkpoint: {reason}") from error
+        raise UserError(f"'{path}' is not a readable {what}: {reason}") from error
 
 
 def weights_digest(*state_dicts: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from torch import nn
 
 from genelab.core.config import reference, to_dict
-from genelab.envs import ManagerBasedRlEnv, TermCfg
+from genelab.envs import GoalCfg, ManagerBasedRlEnv, TermCfg
 from genelab.rl.backends.base import Actor
 from genelab.rl.exporter import GroupLayout, TermLayout, state_ports
 
@@ -158,6 +158,7 @@ def _episode(env: ManagerBasedRlEnv) -> dict[str, Any]:
             for name, term in cfg.events.items()
         },
         "commands": to_dict(cfg.commands),
+        "goal": to_dict(cfg.goal, GoalCfg),
     }
 
 

@@ -10,6 +10,7 @@ from genelab.core.files import write_json, write_text
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.rl.backends.base import Snapshot, TrainingRun
 from genelab.rl.evaluator import evaluate, plan
+from genelab.rl.loop import passed
 
 EVALUATIONS_FILE = "evaluations.jsonl"
 BEST_META_FILE = "best_model_meta.json"
@@ -20,7 +21,7 @@ class EvalSettings:
     """When and how to evaluate."""
 
     every: int
-    """Iterations between two evaluations."""
+    """Iterations between two evaluations, in the unit of ``max_iterations``."""
     episodes: int = 10
     num_envs: int | None = None
     """Worlds at most; None takes as many as training has."""
@@ -49,7 +50,7 @@ class EvalCallback:
         self._lines: list[str] | None = None
 
     def __call__(self, snapshot: Snapshot) -> None:
-        if snapshot.iteration % self._settings.every != 0:
+        if not passed(self._settings.every, snapshot.previous, snapshot.iteration):
             return
         try:
             policy = snapshot.policy(self._env.num_envs)

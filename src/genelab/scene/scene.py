@@ -158,7 +158,7 @@ def _world_spec(dt: float) -> mujoco.MjSpec:
     material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "ground"
     spec.worldbody.add_light(
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-        pos=[0, 0, 4],
+        pos=[-1.2, -2, 4],  # shadows are drawn around the point it shines at, which is the origin
         dir=[0.3, 0.5, -1],
         diffuse=[0.45, 0.45, 0.45],
         specular=[0.1, 0.1, 0.1],

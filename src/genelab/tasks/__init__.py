@@ -6,12 +6,17 @@ from genelab.core.registry import TaskSpec
 def bundled() -> list[TaskSpec]:
     """Every task that comes with the package."""
     pendulum, go1 = "genelab.tasks.pendulum", "genelab.tasks.velocity.go1"
+    manipulation = "genelab.tasks.manipulation"
     return [
         TaskSpec(
             id="GeneLab-Inverted-Pendulum-v0",
             summary="Balance one pole on a cart",
             env=f"{pendulum}:single",
-            agents={"rsl_rl": f"{pendulum}:single_ppo"},
+            agents={
+                "rsl_rl": f"{pendulum}:single_ppo",
+                "skrl": "genelab.tasks.pendulum_agents:skrl_ppo",
+                "sb3": "genelab.tasks.pendulum_agents:sb3_ppo",
+            },
             presets=f"{pendulum}:SINGLE_PRESETS",
             tags=("pendulum", "reference"),
             published="return_mean 39.977 / 39.994 / 39.986 (seeds 1, 2, 3; 150 iterations x 4096 worlds; ceiling 40)",
@@ -50,5 +55,16 @@ def bundled() -> list[TaskSpec]:
             presets=f"{go1}:ROUGH_PRESETS",
             tags=("velocity", "quadruped", "reference"),
             published="none: published as not converging",
+        ),
+        TaskSpec(
+            id="GeneLab-Franka-Pick-And-Place-v0",
+            summary="Franka Panda brings a cube to a goal on the ground or in the air",
+            env=f"{manipulation}.franka:pick_and_place",
+            agents={"sb3": f"{manipulation}.franka:pick_and_place_sac"},
+            presets=f"{manipulation}.franka:PRESETS",
+            demonstrator=f"{manipulation}.demonstrator:PickAndPlaceDemonstrator",
+            tags=("manipulation", "goal", "reference"),
+            published="return_mean -6.122 / -7.260 / -8.790, success_rate 0.99 / 0.99 / 0.97 (seeds 1, 2, 3; "
+            "SAC with HER, 2 million steps in 64 worlds)",
         ),
     ]

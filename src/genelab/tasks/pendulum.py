@@ -212,8 +212,12 @@ def memory_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-SINGLE_PRESETS: dict[str, dict[str, Any]] = {"cpu": {"env.num_envs": 512, "agent.max_iterations": 200}}
-MEMORY_PRESETS = SINGLE_PRESETS
+SINGLE_PRESETS: dict[str, dict[str, Any]] = {
+    "cpu": {"env.num_envs": 512, "agent.max_iterations": 200},
+    "cpu:skrl": {"env.num_envs": 512, "agent.max_iterations": 2_500_000},
+    "cpu:sb3": {"env.num_envs": 512, "agent.max_iterations": 2_500_000},
+}
+MEMORY_PRESETS: dict[str, dict[str, Any]] = {"cpu": SINGLE_PRESETS["cpu"]}
 DOUBLE_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
         "env.num_envs": 1024,

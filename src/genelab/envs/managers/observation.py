@@ -96,6 +96,11 @@ class ObservationManager(Manager):
             observations[name] = frame
         return observations
 
+    def peek(self, name: str) -> Tensor:
+        """One group's processed values of the present state, (N, dim). Only for groups without noise and history."""
+        group = self.groups[name]
+        return group.process(torch.cat([self._terms[slot]() for slot in group.slots], dim=-1).float())
+
     def compute_first(self, env_ids: Tensor, observations: dict[str, Tensor]) -> dict[str, Tensor]:
         """`observations` with the rows of worlds that have just been reset replaced by their first observation."""
         values = [self._value_after_reset(term, env_ids) for term in self._terms]
@@ -117,6 +122,10 @@ class ObservationManager(Manager):
         super().load_state_dict(state)
         for name, group in self.groups.items():
             group.history.copy_(state["history"][name])
+
+    def remembers(self, name: str) -> bool:
+        """Whether a term of this group has a state, so that it cannot be evaluated twice in a step."""
+        return any(self._terms[slot].instance is not None for slot in self.groups[name].slots)
 
     def _value_after_reset(self, term: Term, env_ids: Tensor) -> Tensor:
         """A term's value in worlds that have just been reset. For the others, nothing it remembers moves on."""

@@ -28,7 +28,7 @@ from genelab.experiment.sim2sim.envs import PairedEnv, load_policy, make_env
 from genelab.experiment.sim2sim.open_loop import Motion, make_scripts, part, replay
 from genelab.experiment.sim2sim.page import render
 from genelab.rl.backends.base import Policy
-from genelab.rl.checkpoint import INFO_KEY
+from genelab.rl.checkpoint import INFO_KEY, saved_checkpoints
 from genelab.rl.evaluator import plan
 
 JSON_FILE, PAGE_FILE = "sim2sim.json", "sim2sim.html"
@@ -259,7 +259,7 @@ def find_checkpoint(name: str | None, task: str, say: Callable[[str], None]) -> 
         return path
     path = resolve_checkpoint(f"{PREFIX}{task}" if name == PREFIX.rstrip(":") else name)
     if (path / RUN_FILE).is_file():
-        saved = sorted(path.glob("model_*.pt"), key=lambda file: file.stat().st_mtime)
+        saved = saved_checkpoints(path)
         if not saved:
             raise UserError(f"the run '{path}' has no checkpoint yet")
         return saved[-1]

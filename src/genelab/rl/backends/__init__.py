@@ -28,6 +28,22 @@ BACKENDS = {
         install="pip install genelab",
         summary="PPO, with MLP, LSTM and GRU policies",
     ),
+    "skrl": BackendPart(
+        name="skrl",
+        target="genelab.rl.backends.skrl:SkrlBackend",
+        agent_cfg="genelab.rl.cfg:SkrlAgentCfg",
+        requires="skrl",
+        install="pip install genelab[skrl]",
+        summary="PPO, A2C, SAC, TD3, DDPG, with an asymmetric critic",
+    ),
+    "sb3": BackendPart(
+        name="sb3",
+        target="genelab.rl.backends.sb3:Sb3Backend",
+        agent_cfg="genelab.rl.cfg:Sb3AgentCfg",
+        requires="stable_baselines3",
+        install="pip install genelab[sb3]",
+        summary="PPO, A2C, SAC, TD3, DDPG, with HER and demonstrations",
+    ),
 }
 
 

@@ -85,6 +85,11 @@ class Snapshot(Protocol):
         ...
 
     @property
+    def previous(self) -> int:
+        """Iterations that were complete when the last hook was called."""
+        ...
+
+    @property
     def steps(self) -> int:
         """Environment steps so far, over all worlds."""
         ...
@@ -131,6 +136,7 @@ class Backend(ABC):
     """One RL library."""
 
     name: str
+    checkpoint_suffix: str = ".pt"
 
     @abstractmethod
     def train(

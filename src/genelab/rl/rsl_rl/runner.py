@@ -1,33 +1,32 @@
-"""The training loop: rsl_rl's runner, with our logging, checkpoints and exact resume."""
+"""rsl_rl's runner in our training loop, with checkpoints and exact resume."""
 
 import contextlib
 import io
-import math
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from rsl_rl.runners import OnPolicyRunner
 from rsl_rl.utils import resolve_class
 from tensordict import TensorDict
+from torch import nn
 
 from genelab.core.config import to_dict
-from genelab.core.errors import RunStopped, UserError
+from genelab.core.errors import UserError
 from genelab.core.threads import one_torch_thread
 from genelab.envs import ManagerBasedRlEnv
-from genelab.rl.backends.base import Hooks, TrainingRun, TrainResult
+from genelab.rl.backends.base import Hooks
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg
-from genelab.rl.checkpoint import INFO_KEY, weights_digest
+from genelab.rl.checkpoint import INFO_KEY
+from genelab.rl.loop import TrainingLoop, does_not_fit
 from genelab.rl.rsl_rl.policy import RslRlPolicy
 from genelab.rl.rsl_rl.symmetry import symmetry_cfg
 from genelab.rl.rsl_rl.vec_env import RslRlVecEnv
 
-STATE_INTERVAL_S = 60.0
-"""Longest time between two saves of the state that a killed run is resumed from."""
 
-
-class Runner(OnPolicyRunner):
-    """Trains in a run. An iteration is complete or has not happened: state is saved only between iterations."""
+class Runner(OnPolicyRunner, TrainingLoop):
+    """rsl_rl's networks, storage and PPO in our training loop."""
 
     env: RslRlVecEnv
 
@@ -37,7 +36,9 @@ class Runner(OnPolicyRunner):
         cfg: RslRlOnPolicyRunnerCfg,
         infos: dict[str, Any],
         hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
+        training: bool = True,
     ):
+        self.worlds = env
         self.agent_cfg = cfg
         self.infos = infos
         self.hooks = hooks
@@ -47,37 +48,17 @@ class Runner(OnPolicyRunner):
             except ValueError as error:
                 raise UserError(f"agent config: {error}") from error
 
-    def learn_in(self, run: TrainingRun) -> TrainResult:
-        """Train until the config's last iteration, or until the run is asked to stop."""
-        total = self.agent_cfg.max_iterations
-        obs = self.env.get_observations()
+    def run_iteration(self) -> tuple[dict[str, float], float, float]:
         self.alg.train_mode()
-        saved_at = time.monotonic()
-        while self.current_learning_iteration < total and not run.stop_requested:
-            start = time.perf_counter()
-            obs = self._collect(obs)
-            collected = time.perf_counter()
-            losses = self.alg.update()
-            learnt = time.perf_counter()
-            self.current_learning_iteration += 1
-            self._check_finite(losses, run)
-            run.log(
-                self.current_learning_iteration, total, self._metrics(losses, collected - start, learnt - collected)
-            )
-            if self.hooks.after_iteration is not None:
-                self.hooks.after_iteration(self)
-            if self.current_learning_iteration % self.agent_cfg.save_interval == 0:
-                run.save_checkpoint(f"model_{self.current_learning_iteration}.pt", self.checkpoint())
-                run.save_state(self.state())
-                saved_at = time.monotonic()
-            elif time.monotonic() - saved_at > STATE_INTERVAL_S:
-                run.save_state(self.state())
-                saved_at = time.monotonic()
-        finished = self.current_learning_iteration >= total
-        run.save_state(self.state())
-        name = "model_final.pt" if finished else f"model_{self.current_learning_iteration}.pt"
-        path = run.save_checkpoint(name, self.checkpoint())
-        return TrainResult(self.current_learning_iteration, finished, path, self.digest())
+        start = time.perf_counter()
+        self._collect(self.env.get_observations())
+        collected = time.perf_counter()
+        losses = self.alg.update()
+        self.current_learning_iteration += 1
+        return losses, collected - start, time.perf_counter() - collected
+
+    def networks(self) -> Sequence[nn.Module]:
+        return self.alg.actor, self.alg.critic
 
     @property
     def iteration(self) -> int:
@@ -125,13 +106,10 @@ class Runner(OnPolicyRunner):
         try:
             self.alg.load(checkpoint, {"actor": True, "critic": True, "optimizer": not weights_only}, strict=True)
         except (RuntimeError, KeyError) as error:
-            reason = " ".join(str(error).split())
-            raise UserError(f"the checkpoint does not fit the agent and environment: {reason}") from error
+            raise does_not_fit(error) from error
 
-    def digest(self) -> str:
-        """sha256 of the actor's and critic's weights."""
-        saved = self.alg.save()
-        return weights_digest(saved["actor_state_dict"], saved["critic_state_dict"])
+    def trained_policy(self) -> RslRlPolicy:
+        return RslRlPolicy(self.alg.get_policy(), self.env.num_envs, str(self.device))
 
     @one_torch_thread()
     @torch.no_grad()
@@ -146,30 +124,11 @@ class Runner(OnPolicyRunner):
         self.alg.compute_returns(obs)
         return obs
 
-    def _metrics(self, losses: dict[str, float], collect_s: float, learn_s: float) -> dict[str, float]:
-        steps_per_iteration = self.agent_cfg.num_steps_per_env * self.env.num_envs
-        stats = self.env.env.episode_stats
-        metrics: dict[str, float] = {
-            "steps": self.steps,
-            "steps_per_s": steps_per_iteration / (collect_s + learn_s),
-            "collect_s": collect_s,
-            "learn_s": learn_s,
+    def metrics(self) -> dict[str, float]:
+        return {
             "learning_rate": self.alg.learning_rate,
             "action_std": float(self.alg.get_policy().output_std.detach().mean()),
         }
-        if stats.returns:
-            metrics["return_mean"] = sum(stats.returns) / len(stats.returns)
-            metrics["length_mean"] = sum(stats.lengths) / len(stats.lengths)
-        metrics |= {f"loss/{name}": float(value) for name, value in losses.items()}
-        return metrics | self.env.env.pop_episode_stats()
-
-    def _check_finite(self, losses: dict[str, float], run: TrainingRun) -> None:
-        weights_finite = all(bool(p.isfinite().all()) for p in self.alg.get_policy().parameters())
-        if weights_finite and all(math.isfinite(value) for value in losses.values()):
-            return
-        saved = sorted(run.directory.glob("model_*.pt"), key=lambda path: path.stat().st_mtime)
-        last = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint had been saved yet"
-        raise RunStopped(f"the policy diverged in iteration {self.current_learning_iteration}; {last}")
 
 
 def train_cfg(cfg: RslRlOnPolicyRunnerCfg, env: ManagerBasedRlEnv) -> dict[str, Any]:

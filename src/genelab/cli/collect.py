@@ -1,0 +1,32 @@
+"""genelab collect"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
+
+
+def collect(
+    ctx: typer.Context,
+    task: Task,
+    out: Annotated[Path, typer.Option(help="Write the demonstrations to this file.", show_default=False)],
+    num_envs: Annotated[
+        int | None, typer.Option(help="Number of worlds: that of the training they are for.", show_default=False)
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Control steps of each world.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
+    preset: Annotated[str, typer.Option(help="auto, cpu or reference, as in training.")] = "auto",
+    sim: Sim = None,
+    gpu: Gpu = False,
+    dt: Dt = None,
+) -> None:
+    """Record how a task's scripted demonstrator does it, for replay buffers to start from.
+
+    Example: genelab collect GeneLab-Franka-Pick-And-Place-v0 --num-envs 64 --steps 1000 --out demos.pt
+    """
+    from genelab.experiment.collect import CollectRequest, run_collection
+
+    user = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim, more={"env.num_envs": num_envs})
+    run_collection(CollectRequest(task, out, user, steps=steps, seed=seed, preset=preset), say=typer.echo)

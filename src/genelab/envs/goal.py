@@ -1,0 +1,84 @@
+"""Goal-conditioned tasks: what was reached, what was to be reached, and a reward that follows from these two alone.
+
+The reward a step is paid and the reward a learner computes later for another goal come from one function of the same
+two observation groups, so they agree by construction (a world whose physics broke down, which is paid nothing, apart).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError, unknown
+from genelab.envs.cfg import GoalCfg, RewardTermCfg
+
+if TYPE_CHECKING:
+    from genelab.envs.env import ManagerBasedRlEnv
+
+
+def goal_reward(env: Any) -> Tensor:
+    """Reward for the goal reached in this step, of the function that the task's `GoalCfg` names.  (N,)"""
+    if env.goal is None:
+        raise UserError("goal_reward needs a goal-conditioned task: the environment config has no goal")
+    return env.goal.unscaled_reward(*(env.observation_manager.peek(name) for name in env.goal.groups))
+
+
+class Goal:
+    """The goal of a running environment (``env.goal``)."""
+
+    def __init__(self, cfg: GoalCfg, env: "ManagerBasedRlEnv"):
+        self.cfg = cfg
+        self.achieved, self.desired = cfg.achieved, cfg.desired
+        """Names of the two observation groups."""
+        self._env = env
+        self._term = _only_reward(env)
+        for name in self.groups:
+            _check_group(name, env)
+        sizes = [env.observation_manager.groups[name].dim for name in self.groups]
+        if sizes[0] != sizes[1]:
+            raise UserError(f"goal: '{self.achieved}' has {sizes[0]} values, '{self.desired}' has {sizes[1]}")
+        self.dim = sizes[0]
+        paid = self.unscaled_reward(*(torch.zeros(2, env.num_envs, self.dim, device=env.device) for _ in range(2)))
+        if not isinstance(paid, Tensor) or paid.shape != (2, env.num_envs):
+            found = tuple(paid.shape) if isinstance(paid, Tensor) else type(paid).__name__
+            raise UserError(f"goal: {cfg.reward.__qualname__} of goals (…, d) must return (…,), not {found}")
+
+    @property
+    def groups(self) -> tuple[str, str]:
+        """The observation groups with the achieved and the desired goal."""
+        return self.achieved, self.desired
+
+    @torch.no_grad()
+    def reward(self, achieved: Tensor, desired: Tensor) -> Tensor:
+        """What the environment pays for a step that reached `achieved` (…, d) when `desired` (…, d) was asked.  (…,)
+
+        The weight of the reward term and the control time step are in it. Goals are values of the observation groups:
+        for `achieved`, of the observation after the step.
+        """
+        scale = self._env.step_dt if self._env.cfg.scale_rewards_by_dt else 1.0
+        return self.unscaled_reward(achieved, desired) * (self._term.weight * scale)
+
+    def unscaled_reward(self, achieved: Tensor, desired: Tensor) -> Tensor:
+        """The task's function of both goals, before weight and time step.  (…,)"""
+        return self.cfg.reward(achieved, desired, **self.cfg.params)
+
+
+def _only_reward(env: "ManagerBasedRlEnv") -> RewardTermCfg:
+    terms = env.cfg.rewards
+    if len(terms) != 1 or next(iter(terms.values())).func is not goal_reward:
+        names = ", ".join(terms) or "none"
+        raise UserError(f"a goal-conditioned task has mdp.goal_reward as its only reward term, not: {names}")
+    return next(iter(terms.values()))
+
+
+def _check_group(name: str, env: "ManagerBasedRlEnv") -> None:
+    groups = env.observation_manager.groups
+    if name not in groups:
+        raise unknown("observation group of the goal", name, groups)
+    cfg = groups[name].cfg
+    if cfg.noise and any(term.noise > 0.0 for term in cfg.terms.values()):
+        raise UserError(f"goal: observation group '{name}' must be without noise")
+    if cfg.history != 1:
+        raise UserError(f"goal: observation group '{name}' must have a history of 1, not {cfg.history}")
+    if env.observation_manager.remembers(name):
+        raise UserError(f"goal: observation group '{name}' must not have terms with a state")

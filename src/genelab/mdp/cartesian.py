@@ -1,0 +1,146 @@
+"""Action terms of an arm: move the hand by a displacement, open and close the gripper."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from genelab.core.math import cross, quat_apply, quat_conjugate, quat_mul
+from genelab.envs.cfg import ActionTermCfg
+from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.managers import ActionTerm
+from genelab.envs.robot import Robot, index_of
+from genelab.envs.terms import match_names
+from genelab.mdp.actions import servos_of
+
+
+@dataclass(kw_only=True)
+class HandDisplacementActionCfg(ActionTermCfg):
+    """Move a body of the arm by ``scale * action`` metres along the world's axes, without turning it.
+
+    Joint targets are the present joint positions plus a step by damped least squares, which also turns the body back
+    to the orientation it has in the default pose. The servos' targets compensate the arm's own weight, as controllers
+    of real arms do: a zero action holds the arm where it is.
+    """
+
+    joints: str | tuple[str, ...]
+    """Regular expressions over the names of the joints that may move."""
+    hand: str
+    """The body."""
+    scale: float = 0.05
+    damping: float = 0.05
+    """Of the least squares: how far joint steps shrink where the arm is nearly singular."""
+    max_joint_step: float = 0.2
+    """Bound on the step of each joint, rad."""
+    clip: float = 1.0
+
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "HandDisplacementAction":
+        return HandDisplacementAction(name, self, env)
+
+
+class HandDisplacementAction(ActionTerm):
+    """See `HandDisplacementActionCfg`."""
+
+    cfg: HandDisplacementActionCfg
+
+    def __init__(self, name: str, cfg: HandDisplacementActionCfg, env: ManagerBasedRlEnv):
+        env.engine.require("jacobian", f"action term '{name}'")
+        robot = env.robot
+        joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
+        [hand] = match_names(cfg.hand, robot.body_names, "body", robot.name)
+        super().__init__(name, cfg, env, dim=3)
+        self.joint_names = [robot.joint_names[j] for j in joints]
+        self._joints = index_of(joints)
+        self._hand, self._body = hand, int(robot.entity.body_ids[hand])
+        self._dofs = index_of(robot.entity.qvel_ids[joints])
+        servos = servos_of(robot, self.joint_names)
+        self._servos = index_of(servos)
+        self._kp = torch.tensor(env.scene.model.actuator_gainprm[servos, 0], dtype=torch.float32, device=env.device)
+        self._weight = Weight(env, robot, joints)
+        self._ridge = cfg.damping**2 * torch.eye(6, device=env.device)
+        env.engine.reset(torch.arange(env.num_envs, device=env.device))
+        self._upright = robot.body_quat[:1, hand].clone()
+
+    def apply(self, action: Tensor) -> None:
+        robot, engine = self._env.robot, self._env.engine
+        back = quat_mul(self._upright, quat_conjugate(robot.body_quat[:, self._hand]))
+        turn = 2.0 * back[:, 1:] * torch.sign(back[:, :1])  # rotation vector, for the small angles it is about
+        wanted = torch.cat((self.cfg.scale * action, turn), dim=-1).unsqueeze(-1)
+        jacobian = engine.jacobian(self._body)[:, :, self._dofs]
+        across = jacobian.transpose(1, 2)
+        step = (across @ torch.linalg.solve(jacobian @ across + self._ridge, wanted)).squeeze(-1)
+        step = step.clamp(-self.cfg.max_joint_step, self.cfg.max_joint_step)
+        engine.ctrl[:, self._servos] = robot.joint_pos[:, self._joints] + step - self._weight() / self._kp
+
+    def describe(self) -> dict[str, Any]:
+        return {"dim": self.dim, "joints": self.joint_names, "hand": self.cfg.hand, "scale": self.cfg.scale}
+
+
+@dataclass(kw_only=True)
+class GripperActionCfg(ActionTermCfg):
+    """Fingers go to their mean position plus ``scale * action`` metres, within their limits."""
+
+    joints: str | tuple[str, ...]
+    """Regular expressions over the names of the fingers' joints."""
+    scale: float = 0.1
+    clip: float = 1.0
+
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "GripperAction":
+        return GripperAction(name, self, env)
+
+
+class GripperAction(ActionTerm):
+    """See `GripperActionCfg`."""
+
+    cfg: GripperActionCfg
+
+    def __init__(self, name: str, cfg: GripperActionCfg, env: ManagerBasedRlEnv):
+        robot = env.robot
+        joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
+        super().__init__(name, cfg, env, dim=1)
+        self.joint_names = [robot.joint_names[j] for j in joints]
+        self._joints = index_of(joints)
+        self._servos = index_of(servos_of(robot, self.joint_names))
+        self._low, self._high = robot.joint_limits[joints].to(env.device).unbind(-1)
+
+    def apply(self, action: Tensor) -> None:
+        mean = self._env.robot.joint_pos[:, self._joints].mean(dim=1, keepdim=True)
+        self._env.engine.ctrl[:, self._servos] = (mean + self.cfg.scale * action).clamp(self._low, self._high)
+
+    def describe(self) -> dict[str, Any]:
+        return {"dim": self.dim, "joints": self.joint_names, "scale": self.cfg.scale}
+
+
+class Weight:
+    """The torque of gravity on hinges of a robot, from the compiled masses and the present pose."""
+
+    def __init__(self, env: ManagerBasedRlEnv, robot: Robot, joints: list[int]):
+        model, entity, device = env.scene.model, robot.entity, env.device
+        self._robot = robot
+        place = {int(body): i for i, body in enumerate(entity.body_ids)}
+        ids = entity.joint_ids[joints]
+        carried = torch.zeros(len(joints), len(place), device=device)
+        for body, i in place.items():
+            above = body
+            while above in place:
+                carried[[j for j, joint in enumerate(ids) if model.jnt_bodyid[joint] == above], i] = 1.0
+                above = int(model.body_parentid[above])
+
+        def floats(values: Any) -> Tensor:
+            return torch.tensor(values, dtype=torch.float32, device=device)
+
+        self._mass = carried * floats(model.body_mass[entity.body_ids])
+        self._com = floats(model.body_ipos[entity.body_ids])
+        self._bodies = torch.tensor([place[int(body)] for body in model.jnt_bodyid[ids]], device=device)
+        self._axis, self._anchor = floats(model.jnt_axis[ids]), floats(model.jnt_pos[ids])
+        self._gravity = floats(model.opt.gravity)
+
+    def __call__(self) -> Tensor:
+        """(N, J) newton metres."""
+        pos, quat = self._robot.body_pos, self._robot.body_quat
+        com = pos + quat_apply(quat, self._com.expand_as(pos))
+        pos, quat = pos[:, self._bodies], quat[:, self._bodies]
+        anchor = pos + quat_apply(quat, self._anchor.expand_as(pos))
+        lever = self._mass @ com - self._mass.sum(dim=1, keepdim=True) * anchor
+        return (quat_apply(quat, self._axis.expand_as(pos)) * cross(lever, self._gravity.expand_as(lever))).sum(dim=-1)

@@ -1,0 +1,105 @@
+"""Terms about objects that a robot moves. Objects are given by their names in the scene."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import unknown
+from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.robot import Robot
+from genelab.envs.terms import BodyRef
+from genelab.mdp.commands import UniformCommand, UniformCommandCfg
+
+
+@dataclass(kw_only=True)
+class PlaceCommandCfg(UniformCommandCfg):
+    """A place in space, world frame, drawn uniformly between two corners."""
+
+    low_share: float = 0.0
+    """Share of places that have the lowest height."""
+    marker: str = ""
+    """The scene's object that shows the place in pictures, if there is one."""
+
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "PlaceCommand":
+        return PlaceCommand(name, self, env, dim=3)
+
+
+class PlaceCommand(UniformCommand):
+    """See `PlaceCommandCfg`."""
+
+    cfg: PlaceCommandCfg
+
+    def __init__(self, name: str, cfg: PlaceCommandCfg, env: ManagerBasedRlEnv, dim: int):
+        super().__init__(name, cfg, env, dim)
+        if cfg.marker:
+            site = env.scene.model.site(f"{find_object(env, cfg.marker).name}/mark").id
+            env.engine.markers[site] = self.command
+
+    def resample(self, env_ids: Tensor) -> None:
+        super().resample(env_ids)
+        low = self._env.streams.uniform(self._stream, (len(env_ids),), 0.0, 1.0) < self.cfg.low_share
+        self.command[env_ids[low], 2] = self.cfg.low[2]
+
+
+def find_object(env: ManagerBasedRlEnv, name: str) -> Robot:
+    """An object of the scene."""
+    if name not in env.entities:
+        raise unknown("object", name, env.entities)
+    return env.entities[name]
+
+
+def body_pos(env: ManagerBasedRlEnv, body: BodyRef) -> Tensor:
+    """Position of one body of the robot, world frame.  (N, 3)"""
+    return env.robot.body_pos[:, body]
+
+
+def object_pos(env: ManagerBasedRlEnv, name: str) -> Tensor:
+    """Position of an object, world frame.  (N, 3)"""
+    return find_object(env, name).root_pos
+
+
+def object_to_command(env: ManagerBasedRlEnv, name: str, command: str) -> Tensor:
+    """From an object to the place it is to be brought to.  (N, 3)"""
+    return env.command_manager[command] - object_pos(env, name)
+
+
+def remaining_time(env: ManagerBasedRlEnv) -> Tensor:
+    """Share of the episode that is left.  (N, 1)"""
+    return 1.0 - env.episode_length_buf.unsqueeze(-1) / env.max_episode_length
+
+
+def lift_and_place(
+    achieved: Tensor,
+    desired: Tensor,
+    radius: float = 0.05,
+    lift_bonus: float = 0.2,
+    rest_height: float = 0.02,
+    full_lift: float = 0.1,
+) -> Tensor:
+    """-1 while an object is not at its goal, and a bonus for how far it is above its rest.  (…, 3), (…, 3) -> (…)"""
+    away = torch.linalg.vector_norm(achieved - desired, dim=-1) > radius
+    return lift_bonus * (achieved[..., 2] - rest_height).clamp(0.0, full_lift) / full_lift - away.float()
+
+
+def object_distance(env: ManagerBasedRlEnv, name: str, command: str) -> Tensor:
+    """Distance of an object from its goal, metres.  (N,)"""
+    return torch.linalg.vector_norm(object_to_command(env, name, command), dim=-1)
+
+
+def object_at_command(env: ManagerBasedRlEnv, name: str, command: str, radius: float) -> Tensor:
+    """An object is at its goal.  (N,) bool"""
+    return object_distance(env, name, command) <= radius
+
+
+def object_below(env: ManagerBasedRlEnv, name: str, height: float) -> Tensor:
+    """An object has fallen below a height, metres.  (N,) bool"""
+    return object_pos(env, name)[:, 2] < height
+
+
+def place_object(env: ManagerBasedRlEnv, env_ids: Tensor, name: str, xy: float) -> None:
+    """An object at rest at its default pose, moved by U(-xy, xy) along x and y."""
+    found = find_object(env, name)
+    pose = env.engine.default_qpos[found.entity.free_qpos or 0 :][:7].repeat(len(env_ids), 1)
+    pose[:, :2] += env.streams.uniform(f"event/place_object/{name}", (len(env_ids), 2), -xy, xy)
+    found.write_root(env_ids, pose[:, :3], pose[:, 3:], torch.zeros(len(env_ids), 6, device=env.device))

@@ -1,0 +1,116 @@
+"""Replay buffers of stable-baselines3: how they are made, filled for all worlds at once, saved and put back."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
+from torch import Tensor
+
+from genelab.core.errors import UserError
+from genelab.envs import ManagerBasedRlEnv
+from genelab.envs.goal import Goal
+from genelab.rl.cfg import Sb3AgentCfg
+
+OBSERVATION, ACHIEVED, DESIRED = "observation", "achieved_goal", "desired_goal"
+"""sb3's names for the parts of a goal-conditioned observation."""
+
+Observation = np.ndarray | dict[str, np.ndarray]
+
+_CUT_OFF: dict[str, Any] = {"TimeLimit.truncated": True}
+_NOTHING: dict[str, Any] = {}
+
+
+class GoalRewards:
+    """The one question a hindsight buffer asks its environment: what would be paid for other goals."""
+
+    def __init__(self, goal: Goal, device: str):
+        self._goal = goal
+        self._device = device
+
+    def env_method(
+        self, name: str, achieved: np.ndarray, desired: np.ndarray, infos: Any, indices: Any
+    ) -> list[np.ndarray]:
+        """Rewards as one array in a list, as sb3 expects of its first environment."""
+        goals = (torch.from_numpy(part).to(self._device) for part in (achieved, desired))
+        return [self._goal.reward(*goals).cpu().numpy()]
+
+
+def make_buffer(
+    env: ManagerBasedRlEnv, cfg: Sb3AgentCfg, observations: gymnasium.Space, actions: gymnasium.Space, training: bool
+) -> ReplayBuffer:
+    """An empty replay buffer, with room for nothing unless `training`."""
+    size = cfg.off_policy.buffer_size if training else env.num_envs
+    shared = {"device": env.device, "n_envs": env.num_envs}
+    if not cfg.her:
+        return ReplayBuffer(size, observations, actions, **shared)
+    if env.goal is None:
+        raise UserError("agent.her needs a goal-conditioned task: the environment config has no goal")
+    if training and size // env.num_envs <= env.max_episode_length:
+        raise UserError(
+            f"agent.off_policy.buffer_size {size} holds {size // env.num_envs} steps of {env.num_envs} worlds: "
+            f"hindsight needs whole episodes, which have {env.max_episode_length}"
+        )
+    buffer = HerReplayBuffer(
+        size,
+        observations,  # type: ignore[arg-type]
+        actions,
+        GoalRewards(env.goal, env.device),  # type: ignore[arg-type]
+        n_sampled_goal=cfg.her_goals,
+        goal_selection_strategy=cfg.her_strategy,
+        **shared,
+    )
+    buffer.infos = None  # type: ignore[assignment]  # a dict per transition that is never read
+    return buffer
+
+
+def store(
+    buffer: ReplayBuffer,
+    obs: Observation,
+    next_obs: Observation,
+    actions: Tensor,
+    rewards: Tensor,
+    terminated: Tensor,
+    truncated: Tensor,
+) -> None:
+    """Add one control step of all worlds. `next_obs` are the true last observations where an episode ended."""
+    infos = [_CUT_OFF if cut else _NOTHING for cut in (truncated & ~terminated).tolist()]
+    done = (terminated | truncated).cpu().numpy()
+    buffer.add(obs, next_obs, actions.cpu().numpy(), rewards.cpu().numpy(), done, infos)  # type: ignore[arg-type]
+
+
+def can_sample(buffer: ReplayBuffer) -> bool:
+    """Whether there is anything to learn from: hindsight needs one of the first episodes, from row 0, to have ended."""
+    return buffer.full or not isinstance(buffer, HerReplayBuffer) or bool(buffer.ep_length[0].any())
+
+
+def buffer_state(buffer: ReplayBuffer) -> dict[str, Any]:
+    """The filled part of a buffer as tensors. They share its memory."""
+    filled = {name: torch.from_numpy(array[: buffer.size()]) for name, array in _arrays(buffer).items()}
+    state = {"arrays": filled, "pos": buffer.pos, "full": buffer.full}
+    if isinstance(buffer, HerReplayBuffer):
+        state["episode_start"] = torch.from_numpy(buffer._current_ep_start)
+    return state
+
+
+def load_buffer_state(buffer: ReplayBuffer, state: dict[str, Any]) -> None:
+    """Put back what `buffer_state` returned."""
+    for name, array in _arrays(buffer).items():
+        array[: len(state["arrays"][name])] = state["arrays"][name].numpy()
+    buffer.pos, buffer.full = state["pos"], state["full"]
+    if isinstance(buffer, HerReplayBuffer):
+        buffer._current_ep_start[:] = state["episode_start"].numpy()
+
+
+def _arrays(buffer: ReplayBuffer) -> dict[str, np.ndarray]:
+    """Everything a buffer keeps per transition, by name."""
+    names = ["observations", "next_observations", "actions", "rewards", "dones", "timeouts"]
+    if isinstance(buffer, HerReplayBuffer):
+        names += ["ep_start", "ep_length"]
+    arrays: dict[str, np.ndarray] = {}
+    for name in names:
+        value = getattr(buffer, name)
+        arrays |= {f"{name}/{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+    return arrays

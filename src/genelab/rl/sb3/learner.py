@@ -1,0 +1,244 @@
+"""stable-baselines3's algorithms in our training loop: its networks, buffers and updates, our rollouts.
+
+All worlds are acted for, bootstrapped and stored at once, without an info dict per world.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from stable_baselines3 import A2C, DDPG, PPO, SAC, TD3
+from stable_baselines3.common.logger import Logger
+from torch import Tensor, nn
+
+from genelab.core.errors import UserError
+from genelab.envs import ManagerBasedRlEnv
+from genelab.rl.backends.base import Actor, Hooks
+from genelab.rl.cfg import Sb3AgentCfg
+from genelab.rl.loop import TimestepLearner, does_not_fit
+from genelab.rl.mlp_policy import ACTIVATIONS, MlpPolicy, Scale, flat, squashed
+from genelab.rl.sb3 import buffers
+from genelab.rl.sb3.demos import read_demos
+
+ALGORITHMS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}
+
+
+class Sb3Learner(TimestepLearner):
+    """One of sb3's algorithms, without an sb3 environment."""
+
+    agent_cfg: Sb3AgentCfg
+    checkpoint_name = "model_{}_steps.zip"
+    final_name = "model.zip"
+
+    def __init__(
+        self, env: ManagerBasedRlEnv, cfg: Sb3AgentCfg, infos: dict[str, Any], hooks: Hooks, training: bool = True
+    ):
+        super().__init__(env, cfg, infos, hooks)
+        self._groups = self.groups(cfg.obs_groups)
+        self.alg = ALGORITHMS[cfg.algorithm](
+            "MultiInputPolicy" if cfg.her else "MlpPolicy",
+            env=None,
+            learning_rate=cfg.learning_rate,
+            gamma=cfg.gamma,
+            policy_kwargs=_policy_kwargs(cfg),
+            device=env.device,
+            _init_setup_model=False,
+            **_arguments(cfg, env),
+        )
+        self.alg.observation_space, self.alg.n_envs = self._observation_space(), env.num_envs
+        self.alg.action_space = gymnasium.spaces.Box(-1.0, 1.0, (env.num_actions,), np.float32)
+        if not cfg.is_on_policy:
+            spaces = self.alg.observation_space, self.alg.action_space
+            self.alg.replay_buffer = buffers.make_buffer(env, cfg, *spaces, training=training)
+        self.alg._setup_model()
+        self.alg.set_logger(Logger(folder=None, output_formats=[]))
+        self._seen: buffers.Observation | None = None
+        """The present observation as the buffer takes it."""
+        self._starts = np.ones(env.num_envs, bool)
+        """Whether it is the first of an episode."""
+
+    def start(self) -> None:
+        if self.agent_cfg.demo_path is not None:
+            self._prefill(Path(self.agent_cfg.demo_path))
+        super().start()
+
+    def collect(self) -> None:
+        if self.agent_cfg.is_on_policy:
+            self._collect_on_policy()
+        else:
+            self._collect_off_policy()
+
+    def _collect_on_policy(self) -> None:
+        obs = flat(self.env.obs, self._groups)
+        actions, values, log_probs = self.alg.policy(obs)
+        _, rewards, terminated, truncated, extras = self.env.step(actions)
+        done = terminated | truncated
+        cut = (truncated & ~terminated).nonzero().flatten()
+        if len(cut):  # an episode that was cut off goes on to be worth what its last observation is worth
+            last = flat(extras["final_obs"], self._groups)[cut]
+            rewards = rewards.index_add(0, cut, self.alg.gamma * self.alg.policy.predict_values(last).squeeze(-1))
+        buffer = self.alg.rollout_buffer
+        if buffer.full:
+            buffer.reset()
+        row = (part.cpu().numpy() for part in (obs, actions, rewards))
+        buffer.add(*row, self._starts, values, log_probs)
+        self._starts = done.cpu().numpy()
+        if buffer.full:
+            last_values = self.alg.policy.predict_values(flat(self.env.obs, self._groups))
+            buffer.compute_returns_and_advantage(last_values, self._starts)
+
+    def _collect_off_policy(self) -> None:
+        before = self._numpy(self.env.obs) if self._seen is None else self._seen
+        actions = self._explore()
+        _, rewards, terminated, truncated, extras = self.env.step(actions * self.agent_cfg.off_policy.action_range)
+        last = self._numpy(extras["final_obs"])
+        self._seen = last if extras["finished"] is None else self._numpy(self.env.obs)
+        buffers.store(self.alg.replay_buffer, before, last, actions, rewards, terminated, truncated)
+
+    def _explore(self) -> Tensor:
+        """Actions within [-1, 1], random ones before learning begins.  (N, A)"""
+        off, shape = self.agent_cfg.off_policy, (self.env.num_envs, self.env.num_actions)
+        if self.steps < off.learning_starts:
+            return torch.empty(shape, device=self.env.device).uniform_(-1.0, 1.0)
+        self.alg.policy.set_training_mode(False)
+        actions = self.alg.policy._predict(self._tensors(self.env.obs), deterministic=False)
+        if self.agent_cfg.algorithm != "SAC":  # SAC's own actions are random
+            actions = (actions + off.exploration_std * torch.randn(shape, device=self.env.device)).clamp(-1.0, 1.0)
+        return actions
+
+    def update(self) -> None:
+        if self.agent_cfg.is_on_policy:
+            self.alg.train()
+        elif buffers.can_sample(self.alg.replay_buffer):
+            self.alg.train(self.agent_cfg.off_policy.gradient_steps, self.agent_cfg.off_policy.batch_size)
+        told = self.alg.logger.name_to_value
+        self.losses = {name.removeprefix("train/"): float(value) for name, value in told.items() if "loss" in name}
+
+    def metrics(self) -> dict[str, float]:
+        told = {name.removeprefix("train/"): value for name, value in self.alg.logger.name_to_value.items()}
+        names = {"ent_coef": "entropy_coef", "std": "action_std"}
+        return {ours: float(told[theirs]) for theirs, ours in names.items() if theirs in told}
+
+    def networks(self) -> list[nn.Module]:
+        return [self.alg.policy]
+
+    def trained_policy(self) -> MlpPolicy:
+        policy, scale = self.alg.policy, self.agent_cfg.off_policy.action_range
+        if self.agent_cfg.is_on_policy:
+            head: nn.Module = nn.Sequential(policy.mlp_extractor.policy_net, policy.action_net)
+            scale = 1.0
+        elif self.agent_cfg.algorithm == "SAC":
+            head = squashed(policy.actor.latent_pi, policy.actor.mu, scale=scale)
+        else:
+            head = nn.Sequential(policy.actor.mu, Scale(scale))  # bounded already
+
+        def sample(obs: Tensor) -> Tensor:
+            parts = dict(zip(self._groups, obs.split([self.width((g,)) for g in self._groups], dim=-1), strict=True))
+            return policy._predict(self._tensors(parts), deterministic=False) * scale
+
+        return MlpPolicy(Actor(self._groups, self.width(self._groups), head), sample)
+
+    def checkpoint(self) -> dict[str, Any]:
+        variables = {name: getattr(self.alg, name).detach() for name in self.alg._get_torch_save_params()[1]}
+        parameters = {"parameters": self.alg.get_parameters(), "variables": variables}
+        return {**parameters, "updates": self.alg._n_updates, **self.origin()}
+
+    def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+        try:
+            parameters = checkpoint["parameters"]
+            if weights_only:
+                self.alg.policy.load_state_dict(parameters["policy"])
+                return
+            self.alg.set_parameters(parameters, exact_match=True, device=self.env.device)
+            for name, value in checkpoint["variables"].items():
+                getattr(self.alg, name).data.copy_(value)
+            self.alg._n_updates = checkpoint["updates"]
+        except (RuntimeError, KeyError, ValueError) as error:
+            raise does_not_fit(error) from error
+
+    def buffer_state(self) -> dict[str, Any]:
+        return buffers.buffer_state(self.alg.replay_buffer)
+
+    def load_buffer_state(self, state: dict[str, Any]) -> None:
+        buffers.load_buffer_state(self.alg.replay_buffer, state)
+
+    def _prefill(self, path: Path) -> None:
+        """Fill the replay buffer with demonstrations."""
+        demos = read_demos(path, self.infos["task"], self.env, self._groups)
+        buffer, steps = self.alg.replay_buffer, len(demos["actions"])
+        if steps > buffer.buffer_size:
+            raise UserError(
+                f"'{path}' has {steps} steps per world, agent.off_policy.buffer_size room for {buffer.buffer_size}"
+            )
+        actions = (demos["actions"] / self.agent_cfg.off_policy.action_range).clamp(-1.0, 1.0)
+        flags = demos["rewards"], demos["terminated"], demos["truncated"]
+        for step in range(steps):
+            obs, after = ({g: demos[part][g][step] for g in self._groups} for part in ("obs", "next_obs"))
+            row = (actions[step], *(flag[step] for flag in flags))
+            buffers.store(buffer, self._numpy(obs), self._numpy(after), *row)
+
+    def _observation_space(self) -> gymnasium.Space:
+        def box(groups: tuple[str, ...]) -> gymnasium.spaces.Box:
+            return gymnasium.spaces.Box(-np.inf, np.inf, (self.width(groups),), np.float32)
+
+        if not self.agent_cfg.her:
+            return box(self._groups)
+        # in this order, in which an exported policy takes them too; a dict would be sorted
+        return gymnasium.spaces.Dict([(name, box(groups)) for name, groups in self._parts().items()])  # type: ignore
+
+    def _parts(self) -> dict[str, tuple[str, ...]]:
+        """sb3's names for the parts of the observation, with the groups in them."""
+        goals = () if self.env.goal is None else self.env.goal.groups
+        rest = tuple(name for name in self._groups if name not in goals)
+        return {buffers.OBSERVATION: rest, buffers.ACHIEVED: goals[:1], buffers.DESIRED: goals[1:]}
+
+    def _tensors(self, obs: dict[str, Tensor]) -> Any:
+        """Observations as the policy takes them."""
+        if not self.agent_cfg.her:
+            return flat(obs, self._groups)
+        return {name: flat(obs, groups) for name, groups in self._parts().items()}
+
+    def _numpy(self, obs: dict[str, Tensor]) -> buffers.Observation:
+        """Observations as the buffers take them."""
+        tensors = self._tensors(obs)
+        if isinstance(tensors, dict):
+            return {name: value.cpu().numpy() for name, value in tensors.items()}
+        return tensors.cpu().numpy()
+
+
+def _policy_kwargs(cfg: Sb3AgentCfg) -> dict[str, Any]:
+    common = {"net_arch": list(cfg.hidden_dims), "activation_fn": ACTIVATIONS[cfg.activation]}
+    return common | ({"log_std_init": math.log(cfg.on_policy.init_std)} if cfg.is_on_policy else {})
+
+
+def _arguments(cfg: Sb3AgentCfg, env: ManagerBasedRlEnv) -> dict[str, Any]:
+    """What the algorithm's constructor takes beside what all take."""
+    on, off = cfg.on_policy, cfg.off_policy
+    if cfg.is_on_policy:
+        shared = {
+            "n_steps": on.num_steps,
+            "gae_lambda": on.lam,
+            "ent_coef": on.entropy_coef,
+            "vf_coef": on.value_loss_coef,
+            "max_grad_norm": on.max_grad_norm,
+        }
+        if cfg.algorithm == "A2C":
+            return shared
+        batch = on.num_steps * env.num_envs // on.num_mini_batches
+        return {**shared, "batch_size": max(2, batch), "n_epochs": on.num_epochs, "clip_range": on.clip_param}
+    special: dict[str, dict[str, Any]] = {
+        "SAC": {
+            "ent_coef": "auto" if off.entropy_coef is None else off.entropy_coef,
+            "target_entropy": -float(env.num_actions),
+        },
+        "TD3": {
+            "policy_delay": off.policy_delay,
+            "target_policy_noise": off.target_noise,
+            "target_noise_clip": off.target_noise_clip,
+        },
+        "DDPG": {},
+    }
+    return {"buffer_size": off.buffer_size, "tau": off.tau, **special[cfg.algorithm]}

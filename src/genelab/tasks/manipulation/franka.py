@@ -1,0 +1,163 @@
+"""The Franka Panda picks up a cube and brings it to a goal."""
+
+from typing import Any
+
+from genelab import mdp
+from genelab.envs import (
+    DoneTermCfg,
+    EventTermCfg,
+    GoalCfg,
+    ManagerBasedRlEnvCfg,
+    MetricTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SimulationCfg,
+    SuccessTermCfg,
+)
+from genelab.mdp import GripperActionCfg, HandDisplacementActionCfg, PlaceCommandCfg
+from genelab.rl.cfg import OffPolicyCfg, Sb3AgentCfg
+from genelab.scene.objects import box, marker
+from genelab.scene.robots.panda import ARM, FINGERS, HAND, panda
+from genelab.scene.scene import SceneCfg
+
+CUBE, GOAL = "cube", "goal"
+HALF_SIZE = 0.02
+"""Half an edge of the cube, metres: also the height of its middle when it lies on the ground."""
+AREA = 0.15
+"""Cube and goal lie within this distance of (0.5, 0) along x and y, metres."""
+RADIUS = 0.05
+"""How far from the goal the cube may be, metres."""
+
+
+def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Pick up a cube and bring it to a goal on the ground or in the air, 20 Hz, 5 s. Goal-conditioned.
+
+    Joint targets follow from the hand's displacement by least squares with damping 0.05 on its Jacobian, at most
+    0.2 rad from where the joints are. Servos of the arm have kp 2000, kd 200, 87 N m; those of the fingers kp 10000,
+    kd 200, 100 N.
+
+    | actions (4), each within ±1 | meaning |
+    | --- | --- |
+    | hand (3) | moves by 0.05 m times action along the world's axes; its orientation is held |
+    | gripper | fingers go to their mean position + 0.1 m times action, within [0, 0.04] m |
+
+    | observations (35) | size | noise | scale |
+    | --- | --- | --- | --- |
+    | joint positions, relative to the start pose | 9 | ±0.005 | 1 |
+    | joint velocities | 9 | ±0.05 | 0.1 |
+    | position of the hand | 3 | | 1 |
+    | position of the cube | 3 | | 1 |
+    | position of the goal | 3 | | 1 |
+    | from the cube to the goal | 3 | | 1 |
+    | last action | 4 | | 1 |
+    | share of the episode that is left | 1 | | 1 |
+
+    | goals (3 each) | |
+    | --- | --- |
+    | `achieved_goal` | position of the cube |
+    | `desired_goal` | position of the goal |
+
+    | rewards of both goals (not times the control step) | |
+    | --- | --- |
+    | the cube is more than 0.05 m from the goal | -1 |
+    | height of the cube above its rest, up to 0.1 m | 0 to 0.2 |
+
+    | ends | |
+    | --- | --- |
+    | fallen | the cube is below z = -0.1 m |
+    | time-out | 5 s; a success if the cube is then within 0.05 m of the goal |
+
+    | events and commands | |
+    | --- | --- |
+    | cube | 4 cm wide, at (0.5, 0) + U(-0.15, 0.15) m |
+    | goal | x and y likewise; z = 0.02 m with probability 0.3, else U(0.02, 0.2) m |
+    | robot | joints 0, 0.41, 0, -1.85, 0, 2.26, 0.79 rad, fingers open |
+    """
+    cube, away = {"name": CUBE}, {"name": CUBE, "command": GOAL}
+    return ManagerBasedRlEnvCfg(
+        scene=SceneCfg(
+            robots={"robot": panda()},
+            objects={CUBE: box(HALF_SIZE, pos=(0.5, 0.0, HALF_SIZE)), GOAL: marker(HALF_SIZE)},
+        ),
+        # Published as a step of 0.01 s with 2 substeps, 5 of them per control step.
+        simulation=SimulationCfg(dt=0.005),
+        num_envs=64,
+        decimation=10,
+        episode_length_s=5.0,
+        actions={
+            "hand": HandDisplacementActionCfg(joints=ARM, hand=HAND),
+            "gripper": GripperActionCfg(joints=FINGERS),
+        },
+        commands={
+            GOAL: PlaceCommandCfg(
+                low=(0.5 - AREA, -AREA, HALF_SIZE), high=(0.5 + AREA, AREA, 0.2), low_share=0.3, marker=GOAL
+            )
+        },
+        observations=_observations(),
+        rewards={"goal": RewardTermCfg(mdp.goal_reward, weight=1.0)},
+        goal=GoalCfg(reward=mdp.lift_and_place, params={"radius": RADIUS, "rest_height": HALF_SIZE}),
+        terminations={
+            "time_out": DoneTermCfg(mdp.time_out, time_out=True),
+            "fallen": DoneTermCfg(mdp.object_below, params={**cube, "height": -0.1}),
+        },
+        events={"place": EventTermCfg(mdp.place_object, params={**cube, "xy": AREA})},
+        metrics={"distance": MetricTermCfg(mdp.object_distance, params=away)},
+        success=SuccessTermCfg(mdp.object_at_command, params={**away, "radius": RADIUS}),
+        scale_rewards_by_dt=False,
+        camera="robot/front",
+    )
+
+
+def pick_and_place_sac() -> Sb3AgentCfg:
+    """SAC with hindsight by stable-baselines3: 512-512-512, 2 million steps. It needs demonstrations to start from."""
+    return Sb3AgentCfg(
+        algorithm="SAC",
+        max_iterations=2_000_000,
+        hidden_dims=(512, 512, 512),
+        activation="relu",
+        learning_rate=1e-3,
+        gamma=0.95,
+        her=True,
+        her_goals=4,
+        off_policy=OffPolicyCfg(
+            buffer_size=1_000_000,
+            batch_size=2048,
+            learning_starts=4000,
+            gradient_steps=8,
+            tau=0.05,
+            entropy_coef=0.1,
+        ),
+        random_episode_start=False,
+    )
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "cpu": {
+        "agent.max_iterations": 500_000,
+        "agent.hidden_dims": (256, 256, 256),
+        "agent.off_policy.batch_size": 512,
+    }
+}
+
+
+def _observations() -> dict[str, ObservationGroupCfg]:
+    cube = ObservationTermCfg(mdp.object_pos, params={"name": CUBE})
+    goal = ObservationTermCfg(mdp.generated_command, params={"command": GOAL})
+    return {
+        "policy": ObservationGroupCfg(
+            terms={
+                "joint_pos": ObservationTermCfg(mdp.joint_pos_rel, noise=0.005),
+                "joint_vel": ObservationTermCfg(mdp.joint_vel, noise=0.05, scale=0.1),
+                "hand": ObservationTermCfg(mdp.body_pos, params={"body": HAND}),
+                "cube": cube,
+                "goal": goal,
+                "cube_to_goal": ObservationTermCfg(mdp.object_to_command, params={"name": CUBE, "command": GOAL}),
+                "last_action": ObservationTermCfg(mdp.last_action),
+                "remaining_time": ObservationTermCfg(mdp.remaining_time),
+            },
+            noise=True,
+        ),
+        "achieved_goal": ObservationGroupCfg(terms={"cube": cube}),
+        "desired_goal": ObservationGroupCfg(terms={"goal": goal}),
+    }

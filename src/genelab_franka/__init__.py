@@ -1,0 +1,1 @@
+"""The Franka task under the module name that its documentation prints."""
