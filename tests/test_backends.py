@@ -278,6 +278,27 @@ def test_the_rewards_of_relabelled_samples_are_what_the_environment_would_have_p
     assert 0.7 < relabelled.float().mean() < 0.9  # four of five
 
 
+def test_the_hindsight_buffer_keeps_the_books_that_sb3_keeps():
+    from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
+
+    one = learner("sb3", "SAC", GOAL_TASK)
+    ours, spaces = one.alg.replay_buffer, (one.alg.observation_space, one.alg.action_space)
+    theirs = HerReplayBuffer(160, *spaces, env=ours.env, n_envs=WORLDS)
+    add = type(ours).add
+
+    def both(buffer: Any, *row: Any) -> None:
+        add(buffer, *row)
+        HerReplayBuffer.add(theirs, *row)
+
+    type(ours).add = both
+    try:
+        collect(one, 90)  # twice around
+    finally:
+        type(ours).add = add
+    for name in ("ep_start", "ep_length", "_current_ep_start", "dones", "timeouts", "rewards"):
+        assert (getattr(ours, name) == getattr(theirs, name)).all(), name
+
+
 def test_goals_are_seen_without_hindsight_too():
     assert learner("skrl", "SAC", GOAL_TASK).trained_policy().actor.obs_groups == (
         "policy",

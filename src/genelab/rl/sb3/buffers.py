@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 from torch import Tensor
 
@@ -38,6 +38,19 @@ class GoalRewards:
         return [self._goal.reward(*goals).cpu().numpy()]
 
 
+class Hindsight(HerReplayBuffer):
+    """sb3's hindsight buffer, looking only at worlds in which something begins or ends instead of at all of them."""
+
+    def add(self, obs: Any, next_obs: Any, action: Any, reward: Any, done: Any, infos: Any) -> None:
+        for world in np.flatnonzero(self.ep_length[self.pos]):  # an old episode that is overwritten from here on
+            end = self.ep_start[self.pos, world] + self.ep_length[self.pos, world]
+            self.ep_length[np.arange(self.pos, end) % self.buffer_size, world] = 0
+        self.ep_start[self.pos] = self._current_ep_start
+        DictReplayBuffer.add(self, obs, next_obs, action, reward, done, infos)
+        for world in np.flatnonzero(done):
+            self._compute_episode_length(int(world))
+
+
 def make_buffer(
     env: ManagerBasedRlEnv, cfg: Sb3AgentCfg, observations: gymnasium.Space, actions: gymnasium.Space, training: bool
 ) -> ReplayBuffer:
@@ -53,7 +66,7 @@ def make_buffer(
             f"agent.off_policy.buffer_size {size} holds {size // env.num_envs} steps of {env.num_envs} worlds: "
             f"hindsight needs whole episodes, which have {env.max_episode_length}"
         )
-    buffer = HerReplayBuffer(
+    buffer = Hindsight(
         size,
         observations,  # type: ignore[arg-type]
         actions,

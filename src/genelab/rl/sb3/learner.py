@@ -38,6 +38,7 @@ class Sb3Learner(TimestepLearner):
     ):
         super().__init__(env, cfg, infos, hooks)
         self._groups = self.groups(cfg.obs_groups)
+        self._parts = self._name_parts()
         self.alg = ALGORITHMS[cfg.algorithm](
             "MultiInputPolicy" if cfg.her else "MlpPolicy",
             env=None,
@@ -187,9 +188,9 @@ class Sb3Learner(TimestepLearner):
         if not self.agent_cfg.her:
             return box(self._groups)
         # in this order, in which an exported policy takes them too; a dict would be sorted
-        return gymnasium.spaces.Dict([(name, box(groups)) for name, groups in self._parts().items()])  # type: ignore
+        return gymnasium.spaces.Dict([(name, box(groups)) for name, groups in self._parts.items()])  # type: ignore
 
-    def _parts(self) -> dict[str, tuple[str, ...]]:
+    def _name_parts(self) -> dict[str, tuple[str, ...]]:
         """sb3's names for the parts of the observation, with the groups in them."""
         goals = () if self.env.goal is None else self.env.goal.groups
         rest = tuple(name for name in self._groups if name not in goals)
@@ -199,7 +200,7 @@ class Sb3Learner(TimestepLearner):
         """Observations as the policy takes them."""
         if not self.agent_cfg.her:
             return flat(obs, self._groups)
-        return {name: flat(obs, groups) for name, groups in self._parts().items()}
+        return {name: flat(obs, groups) for name, groups in self._parts.items()}
 
     def _numpy(self, obs: dict[str, Tensor]) -> buffers.Observation:
         """Observations as the buffers take them."""
