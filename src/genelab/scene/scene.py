@@ -104,6 +104,7 @@ class Scene:
         entities = {**cfg.robots, **cfg.objects}
         for name, entity in entities.items():
             _attach(self.spec, name, entity)
+        _add_light(self.spec.bodies[1] if entities else self.spec.worldbody)
         for name, sensor in cfg.contact_sensors.items():
             _add_contact_sensor(self.spec, name, sensor)
         for body in self.spec.bodies:
@@ -112,6 +113,7 @@ class Scene:
             self.model: mujoco.MjModel = self.spec.compile()
         except ValueError as error:
             raise UserError(f"the scene does not compile: {error}") from error
+        self.model.stat.extent = max(self.model.stat.extent, 1.5)  # shadows of small robots come out speckled
         self.entities = {name: _locate(self.model, name) for name in entities}
         self.default_qpos = self._default_qpos(entities)
         self.contact_slices = {name: _sensor_slice(self.model, name) for name in cfg.contact_sensors}
@@ -156,14 +158,19 @@ def _world_spec(dt: float) -> mujoco.MjSpec:
     )
     material = spec.add_material(name="ground", texrepeat=[1, 1], texuniform=True)
     material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "ground"
-    spec.worldbody.add_light(
+    return spec
+
+
+def _add_light(body: mujoco.MjsBody) -> None:
+    """Shadows are drawn around the point that the light shines at: it goes with the body."""
+    body.add_light(
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-        pos=[-1.2, -2, 4],  # shadows are drawn around the point it shines at, which is the origin
+        mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM,
+        pos=[-1.2, -2, 4],
         dir=[0.3, 0.5, -1],
         diffuse=[0.45, 0.45, 0.45],
         specular=[0.1, 0.1, 0.1],
     )
-    return spec
 
 
 def _add_ground(spec: mujoco.MjSpec, cfg: GroundCfg, terrain: Terrain | None) -> None:
