@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from genelab.experiment.paired import PairedEnv
 from genelab.experiment.probe import SETTLE_S, _measure, directions, rollout
-from genelab.experiment.sim2sim.envs import PairedEnv
 from genelab.mdp import VelocityCommandCfg
 from genelab.rl.backends.base import Policy
 from genelab.tasks.velocity.go1 import flat

@@ -25,11 +25,12 @@ from genelab.envs import (
     RewardTermCfg,
     SimulationCfg,
 )
+from genelab.experiment.paired import PairedEnv
 from genelab.experiment.sim2sim import contract
 from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, applicable, attribute, moved
 from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
 from genelab.experiment.sim2sim.comparison import compare
-from genelab.experiment.sim2sim.envs import PairedEnv, make_env
+from genelab.experiment.sim2sim.envs import make_env
 from genelab.experiment.sim2sim.open_loop import make_scripts, part, replay
 from genelab.mdp import JointPositionActionCfg, UniformCommandCfg
 from genelab.rl.backends.base import Policy

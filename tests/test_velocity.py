@@ -13,7 +13,7 @@ import torch
 
 from genelab import mdp
 from genelab.core.errors import UserError
-from genelab.envs import CurriculumTermCfg, ManagerBasedRlEnv
+from genelab.envs import CurriculumTermCfg, ManagerBasedRlEnv, RampCfg
 from genelab.mdp.commands import VelocityCommand
 from genelab.scene.robots.go1 import LEGS, go1, quadruped
 from genelab.tasks.velocity.go1 import COMMAND, FEET, THIGHS, flat
@@ -379,6 +379,18 @@ def test_command_ranges_widen_with_the_steps_of_the_environment() -> None:
     assert round(float(commands(resumed, 50)[:, 0].max()), 1) == 3.0  # before any world has reset
     env.close()
     resumed.close()
+
+
+def test_commands_grow_with_their_ramp() -> None:
+    def small_at_first(cfg: Any) -> None:
+        cfg.commands[COMMAND].ramp = RampCfg(start=0.3, end=1.0, steps=100)
+        cfg.commands[COMMAND].forward_share = 0.0
+
+    env = go1_env(32, change=small_at_first)
+    assert float(commands(env).abs().max()) == pytest.approx(0.3, rel=0.02)
+    env.step_count = 100
+    assert float(commands(env).abs().max()) == pytest.approx(1.0, rel=0.02)
+    env.close()
 
 
 def test_a_stage_with_an_unknown_axis_is_an_error_at_build_time() -> None:

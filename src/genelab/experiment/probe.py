@@ -17,7 +17,7 @@ from genelab.core.errors import UserError
 from genelab.core.files import make_parent, write_json
 from genelab.experiment import provenance
 from genelab.experiment.inference import resolve_policy
-from genelab.experiment.sim2sim.envs import PairedEnv, load_policy
+from genelab.experiment.paired import PairedEnv, load_policy
 from genelab.mdp.commands import VelocityCommand, VelocityCommandCfg
 from genelab.rl.backends.base import Policy
 

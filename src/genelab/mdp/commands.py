@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
-from genelab.envs.cfg import CommandTermCfg
+from genelab.envs.cfg import CommandTermCfg, RampCfg
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import CommandTerm
 
@@ -47,6 +47,8 @@ class VelocityCommandCfg(CommandTermCfg):
     forward_share: float = 0.1
     """Share of commands that go straight ahead, at `forward_min` or more."""
     forward_min: float = 0.3
+    ramp: RampCfg | None = None
+    """Factor on the ranges: small commands, for a start, can be learnt in all directions at once."""
 
     def validate(self) -> None:
         if self.standing_share < 0.0 or self.forward_share < 0.0 or self.standing_share + self.forward_share > 1.0:
@@ -76,7 +78,7 @@ class VelocityCommand(CommandTerm):
     def resample(self, env_ids: Tensor) -> None:
         cfg, n = self.cfg, len(env_ids)
         draw = self._env.streams.uniform(self._stream, (n, 4))
-        low, high = self.ranges.unbind(dim=1)
+        low, high = (self.ranges * (1.0 if cfg.ramp is None else cfg.ramp.factor(self._env.step_count))).unbind(dim=1)
         command = low + (high - low) * draw[:, :3]
         forward = (draw[:, 3] >= cfg.standing_share) & (draw[:, 3] < cfg.standing_share + cfg.forward_share)
         command[forward, 0] = command[forward, 0].abs().clamp(min=cfg.forward_min)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from genelab.experiment.paired import PairedEnv
 from genelab.experiment.sim2sim.closed_loop import Episodes
-from genelab.experiment.sim2sim.envs import PairedEnv
 from genelab.experiment.sim2sim.open_loop import Motion
 
 HORIZON = 25

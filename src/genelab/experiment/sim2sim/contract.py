@@ -18,9 +18,9 @@ from genelab.core.config import to_dict
 from genelab.core.errors import UserError
 from genelab.engines.description import Description, describe_model
 from genelab.envs import ManagerBasedRlEnvCfg
+from genelab.experiment.paired import PairedEnv
 from genelab.experiment.report.data import flatten
 from genelab.experiment.run import RUN_FILE, Run
-from genelab.experiment.sim2sim.envs import PairedEnv
 from genelab.scene.scene import Scene
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-5

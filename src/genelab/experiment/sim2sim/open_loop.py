@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from genelab.core.math import quat_from_axis_angle, quat_mul
+from genelab.experiment.paired import PairedEnv
 from genelab.experiment.sim2sim.closed_loop import Trace
-from genelab.experiment.sim2sim.envs import PairedEnv
 
 STEPS = 200
 """Control steps of each script."""

@@ -18,13 +18,14 @@ from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment import provenance
 from genelab.experiment.bundle import PREFIX, resolve_checkpoint
 from genelab.experiment.inference import choose_checkpoint, resolve_policy
+from genelab.experiment.paired import PairedEnv, load_policy
 from genelab.experiment.run import RUN_FILE
 from genelab.experiment.setup import apply_run_changes, resolve
 from genelab.experiment.sim2sim import contract
 from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, Move, applicable, attribute, moved
 from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
 from genelab.experiment.sim2sim.comparison import MARGIN_SHARE, SIGNIFICANT, compare
-from genelab.experiment.sim2sim.envs import PairedEnv, load_policy, make_env
+from genelab.experiment.sim2sim.envs import make_env
 from genelab.experiment.sim2sim.open_loop import Motion, make_scripts, part, replay
 from genelab.experiment.sim2sim.page import render
 from genelab.rl.backends.base import Policy
