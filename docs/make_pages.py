@@ -138,6 +138,8 @@ def probe_table(runs: Path) -> str:
 
 def level_table(runs: Path) -> str:
     """How each run does on every level of the terrain."""
+    if not any(runs.glob("seed_*")):
+        return "Not run yet."
     lines = ["| seed | level | return_mean | time-outs | achieved / commanded speed, m/s | share |", "| --- " * 6 + "|"]
     for path in sorted(runs.glob("seed_*/eval.json")):
         for row in json.loads(path.read_text())["per_level"]:
