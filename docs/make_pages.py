@@ -121,10 +121,10 @@ def results_table() -> str:
 def probe_table(runs: Path) -> str:
     """What each run achieves of every command."""
     probes = {path.parent.name: json.loads(path.read_text()) for path in sorted(runs.glob("seed_*/probe.json"))}
-    lines = [
-        f"| command | {' | '.join(name.replace('_', ' ') for name in probes)} |",
-        "| --- " * (1 + len(probes)) + "|",
-    ]
+    if not probes:
+        return "Not run yet."
+    names = " | ".join(name.replace("_", " ") for name in probes)
+    lines = [f"| command | {names} |", "| --- " * (1 + len(probes)) + "|"]
     for rows in zip(*(probe["directions"] for probe in probes.values()), strict=True):
         cells = [f"{row['achieved']:.2f} m/s" if row["ratio"] is None else f"{row['ratio']:.0%}" for row in rows]
         lines.append(f"| {rows[0]['direction']} | {' | '.join(cells)} |")
