@@ -89,6 +89,11 @@ class RslRlPpoCfg:
     desired_kl: float = 0.01
     max_learning_rate: float = 1e-2
     """Upper end of the adaptive learning rate."""
+    decay_learning_rate: bool = False
+    """Let that upper end fall linearly to zero over the training.
+
+    What is left to learn when a task is solved is noise, and no step along it is large for its KL divergence.
+    """
     max_grad_norm: float = 1.0
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     normalize_advantage_per_mini_batch: bool = False
@@ -102,7 +107,8 @@ class RslRlPpoCfg:
     def unused_fields(self) -> dict[str, str]:
         if self.schedule == "adaptive":
             return {}
-        return dict.fromkeys(("desired_kl", "max_learning_rate"), "the schedule of the learning rate is fixed")
+        adaptive = ("desired_kl", "max_learning_rate", "decay_learning_rate")
+        return dict.fromkeys(adaptive, "the schedule of the learning rate is fixed")
 
 
 @dataclass(kw_only=True)

@@ -23,6 +23,11 @@ class PPO(RslRlPPO):
         self._max_learning_rate = max_learning_rate
         super().__init__(*args, **kwargs)
 
+    def bound_learning_rate(self, bound: float) -> None:
+        """Keep the learning rate at or below `bound` from now on."""
+        self._max_learning_rate = bound
+        self.learning_rate = self._learning_rate
+
     @property
     def learning_rate(self) -> float:
         return self._learning_rate

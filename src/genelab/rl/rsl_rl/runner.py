@@ -53,6 +53,9 @@ class Runner(OnPolicyRunner, TrainingLoop):
         start = time.perf_counter()
         self._collect(self.env.get_observations())
         collected = time.perf_counter()
+        if self.agent_cfg.algorithm.decay_learning_rate:
+            left = 1.0 - self.iteration / self.agent_cfg.max_iterations
+            self.alg.bound_learning_rate(self.agent_cfg.algorithm.max_learning_rate * left)
         losses = self.alg.update()
         self.current_learning_iteration += 1
         return losses, collected - start, time.perf_counter() - collected
@@ -135,7 +138,7 @@ def train_cfg(cfg: RslRlOnPolicyRunnerCfg, env: ManagerBasedRlEnv) -> dict[str, 
     """The config as the nested dict that rsl_rl reads."""
     algorithm = to_dict(cfg.algorithm, type(cfg.algorithm))
     algorithm["symmetry_cfg"] = symmetry_cfg(cfg.algorithm.symmetry, env)
-    del algorithm["symmetry"]
+    del algorithm["symmetry"], algorithm["decay_learning_rate"]
     return {
         "num_steps_per_env": cfg.num_steps_per_env,
         "save_interval": cfg.save_interval,
