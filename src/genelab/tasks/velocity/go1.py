@@ -163,7 +163,7 @@ def _cpu(worlds: int, iterations: int, shaped: int) -> dict[str, Any]:
     }
 
 
-FLAT_PRESETS: dict[str, dict[str, Any]] = {"cpu": _cpu(worlds=512, iterations=220, shaped=150)}
+FLAT_PRESETS: dict[str, dict[str, Any]] = {"cpu": _cpu(worlds=512, iterations=300, shaped=150)}
 
 
 def rough(play: bool = False) -> ManagerBasedRlEnvCfg:
