@@ -158,6 +158,7 @@ def _cpu(worlds: int, iterations: int, shaped: int) -> dict[str, Any]:
         "agent.critic.hidden_dims": (128, 128, 128),
         "agent.algorithm.num_learning_epochs": 4,
         "agent.algorithm.max_learning_rate": 3e-3,
+        "agent.algorithm.decay_learning_rate": True,
         "agent.algorithm.desired_kl": 0.02,
         "agent.algorithm.symmetry": RslRlSymmetryCfg(table=QUADRUPED),
     }
