@@ -21,6 +21,7 @@ from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import INFO_KEY
 from genelab.rl.loop import TrainingLoop, does_not_fit
 from genelab.rl.rsl_rl.policy import RslRlPolicy
+from genelab.rl.rsl_rl.ppo import PPO
 from genelab.rl.rsl_rl.symmetry import symmetry_cfg
 from genelab.rl.rsl_rl.vec_env import RslRlVecEnv
 
@@ -29,6 +30,7 @@ class Runner(OnPolicyRunner, TrainingLoop):
     """rsl_rl's networks, storage and PPO in our training loop."""
 
     env: RslRlVecEnv
+    alg: PPO
 
     def __init__(
         self,
