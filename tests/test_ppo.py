@@ -1,6 +1,10 @@
-"""The time-out bootstrap: the value of a cut-off episode is that of its last observation."""
+"""What PPO has beside rsl_rl: the value of a cut-off episode is that of its last observation; bounded learning rates."""
 
 import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -153,3 +157,14 @@ def test_the_runner_trains_with_this_algorithm():
     with torch.no_grad():
         runner = Rollout(None).runner
     assert type(runner.alg) is PPO
+
+
+@pytest.mark.parametrize(("decay", "rates"), [(False, [2e-3, 2e-3, 2e-3, 2e-3]), (True, [2e-3, 1.5e-3, 1e-3, 0.5e-3])])
+def test_the_learning_rate_stays_below_its_bound_which_may_fall_over_the_training(
+    tmp_path: Path, train_tiny: Callable[..., Any], decay: bool, rates: list[float]
+) -> None:
+    settings = {"desired_kl": 1e9, "max_learning_rate": 2e-3, "decay_learning_rate": decay}  # nothing else holds it
+    overrides = {f"agent__algorithm__{name}": value for name, value in settings.items()}
+    train_tiny(tmp_path / "run", agent__max_iterations=4, **overrides)
+    lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["learning_rate"] for line in lines] == pytest.approx(rates)
