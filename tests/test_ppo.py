@@ -1,4 +1,4 @@
-"""What PPO has beside rsl_rl: the value of a cut-off episode is that of its last observation; bounded learning rates."""
+"""What PPO has beside rsl_rl: a cut-off episode is worth what its last observation is worth; bounded learning rates."""
 
 import copy
 import json
