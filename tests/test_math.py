@@ -21,13 +21,15 @@ ATOL = 1e-12
 
 
 def vectors(size: int, bound: float = 10.0) -> st.SearchStrategy[Tensor]:
-    numbers = st.floats(-bound, bound, allow_nan=False)
+    numbers = st.floats(-bound, bound, allow_nan=False, allow_subnormal=False)
     return st.lists(numbers, min_size=size, max_size=size).map(lambda v: torch.tensor(v, dtype=torch.float64))
 
 
 unit_vectors = vectors(3).filter(lambda v: v.norm() > 1e-3).map(lambda v: v / v.norm())
 unit_quats = vectors(4).filter(lambda v: v.norm() > 1e-3).map(lambda v: v / v.norm())
-angles = st.floats(-2 * math.pi, 2 * math.pi, allow_nan=False).map(lambda a: torch.tensor(a, dtype=torch.float64))
+angles = st.floats(-2 * math.pi, 2 * math.pi, allow_nan=False, allow_subnormal=False).map(
+    lambda a: torch.tensor(a, dtype=torch.float64)
+)
 
 
 def rotation_matrix(axis: Tensor, angle: Tensor) -> Tensor:

@@ -62,7 +62,7 @@ def values_of(declared: Any) -> st.SearchStrategy[Any]:
         types.NoneType: st.none(),
         bool: st.booleans(),
         int: st.integers(),
-        float: st.floats(allow_nan=False),
+        float: st.floats(allow_nan=False, allow_subnormal=False),  # which some libraries switch off for the process
         str: NAME,
     }
     return simple[declared]
