@@ -167,7 +167,10 @@ def _run(directory: Path) -> dict[str, Any]:
 def _fill(page: str, name: str, text: str) -> str:
     """The page with what is between ``<!-- name -->`` and ``<!-- /name -->`` replaced."""
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
-    return pattern.sub(lambda match: match[1] + text + match[2], page)
+    filled, places = pattern.subn(lambda match: match[1] + text + match[2], page)
+    if places != 1:
+        raise ValueError(f"the page has {places} places for '{name}', not one")
+    return filled
 
 
 if __name__ == "__main__":
