@@ -148,7 +148,7 @@ def test_exports_in_both_formats_pass_their_self_check(
         request = ExportRequest(TASK, result.checkpoint, format=kind, out=out)  # type: ignore[arg-type]
         metadata = run_export(request, say=lambda line: None)
         assert metadata["self_check"]["max_error"] < 1e-5
-    assert metadata["normalization_baked"] == (backend == "skrl")
+    assert metadata["normalization_baked"]
 
 
 def test_a_goal_conditioned_export_lists_where_each_group_begins(trained: Callable[..., Any], tmp_path: Path):
@@ -251,7 +251,7 @@ def test_a_time_out_is_worth_what_its_last_observation_is_worth(backend: str, al
             value = one.agent._value_preprocessor(one.agent.value.act({"states": states})[0], inverse=True).flatten()
         else:
             stored = torch.from_numpy(one.alg.rollout_buffer.rewards[4])
-            value = one.alg.policy.predict_values(final["policy"]).flatten()
+            value = one.alg.policy.predict_values(one._normalizer(final["policy"])).flatten()
     torch.testing.assert_close(stored, rewards + 0.99 * value)
 
 
@@ -261,6 +261,28 @@ def test_the_critics_of_skrl_may_see_more_than_the_actor(algorithm: str):
     actions = 0 if algorithm in ON_POLICY else 1
     for name, model in one.agent.models.items():
         assert model.trunk[0].in_features == (8 if "policy" in name else 16 + actions)
+
+
+@pytest.mark.parametrize("task", [TASK, GOAL_TASK])
+def test_replay_buffers_of_sb3_keep_what_was_observed_and_hand_out_what_is_normalised(task: str):
+    one = learner("sb3", "SAC", task, agent__off_policy__buffer_size=4000)
+    seen = watch_steps(one.env)
+    collect(one, 500)
+    buffer = one.alg.replay_buffer
+    kept = buffer.observations["observation"] if isinstance(buffer.observations, dict) else buffer.observations
+    torch.testing.assert_close(torch.from_numpy(kept[1:500]), torch.stack([step[0]["policy"] for step in seen[:-1]]))
+    handed_out = buffer.sample(4000, env=one.alg._vec_normalize_env).observations
+    parts = handed_out.values() if isinstance(handed_out, dict) else [handed_out]
+    for part in parts:
+        assert part.mean(dim=0).abs().max() < 0.2
+        assert 0.5 < part.std(dim=0).max() < 1.2
+
+
+def test_observations_of_sb3_can_be_left_as_they_are():
+    one = learner("sb3", "SAC", agent__obs_normalization="false")
+    collect(one, 20)
+    assert one.trained_policy().actor.normalizer is None
+    assert (one.alg.replay_buffer.sample(50, env=one.alg._vec_normalize_env).observations[:, 0].abs() < 0.2).all()
 
 
 # Hindsight and demonstrations -----------------------------------------------------------------------------------------

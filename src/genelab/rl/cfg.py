@@ -227,6 +227,8 @@ class TimestepAgentCfg:
     hidden_dims: tuple[int, ...] = (128, 128)
     """Of actor and critics alike."""
     activation: Literal["elu", "relu", "tanh", "silu", "gelu"] = "elu"
+    obs_normalization: bool = True
+    """Normalise observations by their running mean and standard deviation."""
     learning_rate: float = 3e-4
     gamma: float = 0.99
     on_policy: OnPolicyCfg = field(default_factory=OnPolicyCfg)
@@ -264,8 +266,6 @@ class SkrlAgentCfg(TimestepAgentCfg):
         default_factory=lambda: {"actor": ("policy",), "critic": ("critic",)}
     )
     """Which observation groups actor and critics see; in goal-conditioned tasks both see the goals too."""
-    obs_normalization: bool = True
-    """Normalise observations, and the values of PPO and A2C, by their running mean and standard deviation."""
 
     def unused_fields(self) -> dict[str, str]:
         unused = super().unused_fields()

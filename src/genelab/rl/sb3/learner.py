@@ -22,6 +22,7 @@ from genelab.rl.loop import TimestepLearner, does_not_fit
 from genelab.rl.mlp_policy import ACTIVATIONS, MlpPolicy, Scale, flat, squashed
 from genelab.rl.sb3 import buffers
 from genelab.rl.sb3.demos import read_demos
+from genelab.rl.sb3.normalizer import Normalizer
 
 ALGORITHMS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}
 
@@ -55,6 +56,10 @@ class Sb3Learner(TimestepLearner):
             spaces = self.alg.observation_space, self.alg.action_space
             self.alg.replay_buffer = buffers.make_buffer(env, cfg, *spaces, training=training)
         self.alg._setup_model()
+        self._normalizer: Normalizer | None = None
+        if cfg.obs_normalization:
+            widths = {name: self.width(groups) for name, groups in self._parts.items()}
+            self._normalizer = self.alg._vec_normalize_env = Normalizer(widths).to(env.device)
         self.alg.set_logger(Logger(folder=None, output_formats=[]))
         self._seen: buffers.Observation | None = None
         """The present observation as the buffer takes it."""
@@ -73,13 +78,14 @@ class Sb3Learner(TimestepLearner):
             self._collect_off_policy()
 
     def _collect_on_policy(self) -> None:
-        obs = flat(self.env.obs, self._groups)
+        self._learn_statistics(self.env.obs)
+        obs = self._seen_by_policy(self.env.obs)
         actions, values, log_probs = self.alg.policy(obs)
         _, rewards, terminated, truncated, extras = self.env.step(actions)
         done = terminated | truncated
         cut = (truncated & ~terminated).nonzero().flatten()
         if len(cut):  # an episode that was cut off goes on to be worth what its last observation is worth
-            last = flat(extras["final_obs"], self._groups)[cut]
+            last = self._seen_by_policy(extras["final_obs"])[cut]
             rewards = rewards.index_add(0, cut, self.alg.gamma * self.alg.policy.predict_values(last).squeeze(-1))
         buffer = self.alg.rollout_buffer
         if buffer.full:
@@ -88,11 +94,12 @@ class Sb3Learner(TimestepLearner):
         buffer.add(*row, self._starts, values, log_probs)
         self._starts = done.cpu().numpy()
         if buffer.full:
-            last_values = self.alg.policy.predict_values(flat(self.env.obs, self._groups))
+            last_values = self.alg.policy.predict_values(self._seen_by_policy(self.env.obs))
             buffer.compute_returns_and_advantage(last_values, self._starts)
 
     def _collect_off_policy(self) -> None:
         before = self._numpy(self.env.obs) if self._seen is None else self._seen
+        self._learn_statistics(self.env.obs)
         actions = self._explore()
         _, rewards, terminated, truncated, extras = self.env.step(actions * self.agent_cfg.off_policy.action_range)
         last = self._numpy(extras["final_obs"])
@@ -105,7 +112,7 @@ class Sb3Learner(TimestepLearner):
         if self.steps < off.learning_starts:
             return torch.empty(shape, device=self.env.device).uniform_(-1.0, 1.0)
         self.alg.policy.set_training_mode(False)
-        actions = self.alg.policy._predict(self._tensors(self.env.obs), deterministic=False)
+        actions = self.alg.policy._predict(self._seen_by_policy(self.env.obs), deterministic=False)
         if self.agent_cfg.algorithm != "SAC":  # SAC's own actions are random
             actions = (actions + off.exploration_std * torch.randn(shape, device=self.env.device)).clamp(-1.0, 1.0)
         return actions
@@ -124,7 +131,7 @@ class Sb3Learner(TimestepLearner):
         return {ours: float(told[theirs]) for theirs, ours in names.items() if theirs in told}
 
     def networks(self) -> list[nn.Module]:
-        return [self.alg.policy]
+        return [self.alg.policy] if self._normalizer is None else [self.alg.policy, self._normalizer]
 
     def trained_policy(self) -> MlpPolicy:
         policy, scale = self.alg.policy, self.agent_cfg.off_policy.action_range
@@ -138,18 +145,22 @@ class Sb3Learner(TimestepLearner):
 
         def sample(obs: Tensor) -> Tensor:
             parts = dict(zip(self._groups, obs.split([self.width((g,)) for g in self._groups], dim=-1), strict=True))
-            return policy._predict(self._tensors(parts), deterministic=False) * scale
+            return policy._predict(self._seen_by_policy(parts), deterministic=False) * scale
 
-        return MlpPolicy(Actor(self._groups, self.width(self._groups), head), sample)
+        normalizer = None if self._normalizer is None else self._normalizer.side_by_side()
+        return MlpPolicy(Actor(self._groups, self.width(self._groups), head, normalizer), sample)
 
     def checkpoint(self) -> dict[str, Any]:
         variables = {name: getattr(self.alg, name).detach() for name in self.alg._get_torch_save_params()[1]}
         parameters = {"parameters": self.alg.get_parameters(), "variables": variables}
-        return {**parameters, "updates": self.alg._n_updates, **self.origin()}
+        normalizer = {} if self._normalizer is None else {"normalizer": self._normalizer.state_dict()}
+        return {**parameters, **normalizer, "updates": self.alg._n_updates, **self.origin()}
 
     def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
         try:
             parameters = checkpoint["parameters"]
+            if self._normalizer is not None:
+                self._normalizer.load_state_dict(checkpoint["normalizer"])
             if weights_only:
                 self.alg.policy.load_state_dict(parameters["policy"])
                 return
@@ -180,24 +191,35 @@ class Sb3Learner(TimestepLearner):
             obs, after = ({g: demos[part][g][step] for g in self._groups} for part in ("obs", "next_obs"))
             row = (actions[step], *(flag[step] for flag in flags))
             buffers.store(buffer, self._numpy(obs), self._numpy(after), *row)
+            self._learn_statistics(obs)
 
     def _observation_space(self) -> gymnasium.Space:
-        def box(groups: tuple[str, ...]) -> gymnasium.spaces.Box:
-            return gymnasium.spaces.Box(-np.inf, np.inf, (self.width(groups),), np.float32)
-
-        if not self.agent_cfg.her:
-            return box(self._groups)
+        boxes = [
+            (name, gymnasium.spaces.Box(-np.inf, np.inf, (self.width(groups),), np.float32))
+            for name, groups in self._parts.items()
+        ]
         # in this order, in which an exported policy takes them too; a dict would be sorted
-        return gymnasium.spaces.Dict([(name, box(groups)) for name, groups in self._parts.items()])  # type: ignore
+        return gymnasium.spaces.Dict(boxes) if self.agent_cfg.her else boxes[0][1]  # type: ignore[arg-type]
 
     def _name_parts(self) -> dict[str, tuple[str, ...]]:
-        """sb3's names for the parts of the observation, with the groups in them."""
+        """sb3's names for the parts of the observation, with the groups in them. Only hindsight has several."""
+        if not self.agent_cfg.her:
+            return {buffers.OBSERVATION: self._groups}
         goals = () if self.env.goal is None else self.env.goal.groups
         rest = tuple(name for name in self._groups if name not in goals)
         return {buffers.OBSERVATION: rest, buffers.ACHIEVED: goals[:1], buffers.DESIRED: goals[1:]}
 
-    def _tensors(self, obs: dict[str, Tensor]) -> Any:
+    def _learn_statistics(self, obs: dict[str, Tensor]) -> None:
+        if self._normalizer is not None:
+            self._normalizer.update(self._tensors(obs))
+
+    def _seen_by_policy(self, obs: dict[str, Tensor]) -> Any:
         """Observations as the policy takes them."""
+        tensors = self._tensors(obs)
+        return tensors if self._normalizer is None else self._normalizer(tensors)
+
+    def _tensors(self, obs: dict[str, Tensor]) -> Any:
+        """Observations in the parts that sb3 knows."""
         if not self.agent_cfg.her:
             return flat(obs, self._groups)
         return {name: flat(obs, groups) for name, groups in self._parts.items()}

@@ -116,6 +116,7 @@ def pick_and_place_sac() -> Sb3AgentCfg:
         max_iterations=2_000_000,
         hidden_dims=(512, 512, 512),
         activation="relu",
+        obs_normalization=False,
         learning_rate=1e-3,
         gamma=0.95,
         her=True,
