@@ -19,6 +19,7 @@ from genelab.experiment import provenance
 from genelab.experiment.bundle import PREFIX, resolve_checkpoint
 from genelab.experiment.inference import choose_checkpoint, resolve_policy
 from genelab.experiment.paired import PairedEnv, load_policy
+from genelab.experiment.report.gap import render
 from genelab.experiment.run import RUN_FILE
 from genelab.experiment.setup import apply_run_changes, resolve
 from genelab.experiment.sim2sim import contract
@@ -27,7 +28,6 @@ from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
 from genelab.experiment.sim2sim.comparison import MARGIN_SHARE, SIGNIFICANT, compare
 from genelab.experiment.sim2sim.envs import make_env
 from genelab.experiment.sim2sim.open_loop import Motion, make_scripts, part, replay
-from genelab.experiment.sim2sim.page import render
 from genelab.rl.backends.base import Policy
 from genelab.rl.checkpoint import INFO_KEY, saved_checkpoints
 from genelab.rl.evaluator import plan

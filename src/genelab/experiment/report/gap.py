@@ -6,12 +6,12 @@ import numpy as np
 
 from genelab.experiment.report.charts import SMALL
 from genelab.experiment.report.curves import Curve
+from genelab.experiment.report.gap_plots import Mark, forest, scatter, share_bar
 from genelab.experiment.report.markup import Html, Section, html, note, swatch, table, tag
 from genelab.experiment.report.numbers import DASH, number
 from genelab.experiment.report.page import contents, document
 from genelab.experiment.report.svg import plot
 from genelab.experiment.sim2sim.contract import show
-from genelab.experiment.sim2sim.plots import Mark, forest, scatter, share_bar
 
 Record = dict[str, Any]
 VERDICTS = {"equivalent": "finished", "gap": "failed", "undecided": "stopped"}
