@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from genelab.core.errors import RunStopped, UserError, unknown
+from genelab.core.threads import one_torch_thread
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Hooks, Policy, TrainingRun, TrainResult
 from genelab.rl.cfg import TimestepAgentCfg
@@ -178,7 +179,7 @@ class TimestepLearner(TrainingLoop):
         collect_s = learn_s = 0.0
         for _ in range(self._block()):
             start = time.perf_counter()
-            with torch.no_grad():
+            with torch.no_grad(), one_torch_thread():
                 self.collect()
             self.control_steps += 1
             if self.hooks.after_step is not None:
