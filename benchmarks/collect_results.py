@@ -3,8 +3,9 @@
     genelab train TASK --seeds 1,2,3 --preset P --log-dir RUNS
     genelab eval TASK RUNS/seed_S/model_final.pt --out RUNS/seed_S/eval.json       (for each seed)
     genelab probe TASK RUNS/seed_S/model_final.pt --out RUNS/seed_S/probe.json     (velocity tasks)
-    python benchmarks/collect_results.py RUNS …
+    python benchmarks/collect_results.py RUNS … [--name NAME]
 
+A run is kept under its preset, and its engine unless that is the default; `--name` says otherwise.
 `docs/make_pages.py` makes the tables of the README from these files.
 """
 
@@ -14,18 +15,20 @@ import shutil
 from pathlib import Path
 
 RESULTS = Path(__file__).parent.parent / "results"
+CURVE_POINTS = 100
 
 
-def collect(run: Path) -> None:
-    """Copy one run's record and evaluation, with its training time and the learning curve at every tenth iteration."""
+def collect(run: Path, name: str | None) -> None:
+    """Copy one run's record and evaluation, with its training time and a learning curve."""
     meta = json.loads((run / "run.json").read_text())
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     meta["train_seconds"] = round(sum(line["collect_s"] + line["learn_s"] for line in lines), 1)
     meta["samples"] = int(lines[-1]["steps"])
-    kept = [line for line in lines if line["iteration"] % 10 == 0 or line is lines[-1]]
+    every = max(1, len(lines) // CURVE_POINTS)
+    kept = [*lines[every - 1 : -1 : every], lines[-1]]
     meta["curve"] = [[line["iteration"], round(line.get("return_mean", float("nan")), 4)] for line in kept]
     evaluation = json.loads((run / "eval.json").read_text())
-    kind = meta["preset"] if meta["engine"] == "mujoco" else f"{meta['preset']}-{meta['engine']}"
+    kind = name or (meta["preset"] if meta["engine"] == "mujoco" else f"{meta['preset']}-{meta['engine']}")
     target = RESULTS / meta["task"] / kind / f"seed_{meta['seed']}"
     target.mkdir(parents=True, exist_ok=True)
     (target / "run.json").write_text(json.dumps(meta, indent=1) + "\n")
@@ -40,9 +43,11 @@ def collect(run: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, help="parents of seed_<S> directories")
-    for parent in parser.parse_args().runs:
+    parser.add_argument("--name", help="what to keep them as, instead of their preset")
+    arguments = parser.parse_args()
+    for parent in arguments.runs:
         for run in sorted(parent.glob("seed_*/run.json")):
-            collect(run.parent)
+            collect(run.parent, arguments.name)
 
 
 main()

@@ -386,6 +386,29 @@ def test_a_warm_start_changes_the_result(train_tiny: Callable[..., Any], trained
     assert meta(tmp_path / "run")["warm_start"] == str(trained_run / "model_final.pt")
 
 
+def test_a_run_that_began_with_a_bundled_policy_says_which_wherever_the_package_is(
+    train_tiny: Callable[..., Any], tmp_path: Path
+) -> None:
+    begin_with = "bundled:GeneLab-Inverted-Pendulum-v0"
+    nets = {"agent__actor__hidden_dims": "128,128", "agent__critic__hidden_dims": "128,128"}
+    train_tiny(tmp_path / "run", checkpoint=Path(begin_with), agent__max_iterations=0, **nets)
+    assert meta(tmp_path / "run")["warm_start"] == begin_with
+    assert len(meta(tmp_path / "run")["warm_start_sha256"]) == 64
+
+
+def test_a_run_does_not_begin_again_with_other_weights_than_it_did(
+    train_tiny: Callable[..., Any], trained_run: Path, cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "begin.pt"
+    shutil.copy(trained_run / "model_final.pt", checkpoint)
+    train_tiny(tmp_path / "run", checkpoint=checkpoint)
+    shutil.rmtree(tmp_path / "run/state")
+    checkpoint.write_bytes(checkpoint.read_bytes() + b"changed")
+    outcome = cli("train", TASK, "--resume", tmp_path / "run")
+    assert outcome.code == 2
+    assert "has changed since" in outcome.err
+
+
 def test_a_warm_start_begins_with_the_weights_of_the_checkpoint(
     train_tiny: Callable[..., Any], trained_run: Path, tmp_path: Path
 ) -> None:

@@ -15,11 +15,11 @@ from genelab.core.config import digest, to_dict
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
-from genelab.experiment.bundle import resolve_checkpoint
+from genelab.experiment.bundle import PREFIX
 from genelab.experiment.run import Run, new_directory
 from genelab.experiment.setup import Setup, apply_run_changes, apply_user, resolve
 from genelab.experiment.viewer import open_viewer
-from genelab.experiment.warm_start import read_warm_start
+from genelab.experiment.warm_start import file_digest, read_warm_start
 from genelab.rl.backends import backend_of
 from genelab.rl.backends.base import Backend, Hooks, TrainResult
 from genelab.rl.eval_callback import EvalCallback, EvalSettings
@@ -107,8 +107,12 @@ def resume(
     run.keep_agent_config(agent_cfg)
     run.update_meta(status="running")
     env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
-    warm_start = run.meta.get("warm_start")
-    weights = read_warm_start(Path(warm_start), task, env, agent_cfg) if warm_start and not state else None
+    began_with = run.meta.get("warm_start")
+    weights = None
+    if began_with and not state:  # killed before its first save
+        if run.meta.get("warm_start_sha256") not in (None, file_digest(Path(began_with))):
+            raise UserError(f"'{began_with}', which the run began with, has changed since: start a new run")
+        weights = read_warm_start(Path(began_with), task, env, agent_cfg)
     return run, _train_in(run, env, agent_cfg, weights, say)
 
 
@@ -178,6 +182,9 @@ def _announce(setup: Setup, say: Callable[[str], None]) -> None:
 
 
 def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, Any]:
+    begin_with = request.checkpoint
+    if begin_with is not None and not str(begin_with).startswith(PREFIX):  # a bundled one is where the package is
+        begin_with = begin_with.resolve()
     return {
         "task": setup.spec.id,
         "backend": backend,
@@ -187,7 +194,8 @@ def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, An
         "command": request.command,
         "overrides": {change.path: change.new for change in setup.changes},
         "env_changes": setup.env_changes(),
-        "warm_start": None if request.checkpoint is None else str(resolve_checkpoint(request.checkpoint).resolve()),
+        "warm_start": None if begin_with is None else str(begin_with),
+        "warm_start_sha256": None if begin_with is None else file_digest(begin_with),
         "evaluation": asdict(request.evaluation) if request.evaluation is not None else None,
         "config_hash": digest([setup.env_cfg, setup.agent_cfg]),
         "torch_threads": torch.get_num_threads(),

@@ -1,5 +1,6 @@
 """Beginning a training with the weights of another one, also of a task that shows less."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,11 @@ def read_warm_start(path: Path, task: str, env: ManagerBasedRlEnv, agent_cfg: An
     }
     source.close()
     return {**checkpoint, **widened}
+
+
+def file_digest(checkpoint: Path) -> str:
+    """sha256 of a checkpoint's file."""
+    return hashlib.sha256(resolve_checkpoint(checkpoint).read_bytes()).hexdigest()
 
 
 def inputs(env: ManagerBasedRlEnv, groups: Sequence[str]) -> list[str]:
