@@ -14,8 +14,8 @@ def bundled() -> list[TaskSpec]:
             env=f"{pendulum}:single",
             agents={
                 "rsl_rl": f"{pendulum}:single_ppo",
-                "skrl": "genelab.tasks.pendulum_agents:skrl_ppo",
-                "sb3": "genelab.tasks.pendulum_agents:sb3_ppo",
+                "skrl": "genelab.tasks.pendulum_agents:skrl",
+                "sb3": "genelab.tasks.pendulum_agents:sb3",
             },
             presets=f"{pendulum}:SINGLE_PRESETS",
             tags=("pendulum", "reference"),

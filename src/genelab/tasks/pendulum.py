@@ -217,8 +217,8 @@ def memory_ppo() -> RslRlOnPolicyRunnerCfg:
 
 SINGLE_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {"env.num_envs": 512, "agent.max_iterations": 200},
-    "cpu:skrl": {"env.num_envs": 512, "agent.max_iterations": 2_500_000},
-    "cpu:sb3": {"env.num_envs": 512, "agent.max_iterations": 2_500_000},
+    "cpu:skrl": {"env.num_envs": 64, "agent.max_iterations": 307_200},
+    "cpu:sb3": {"env.num_envs": 64, "agent.max_iterations": 307_200},
 }
 MEMORY_PRESETS: dict[str, dict[str, Any]] = {"cpu": SINGLE_PRESETS["cpu"]}
 DOUBLE_PRESETS: dict[str, dict[str, Any]] = {

@@ -1,20 +1,29 @@
 """Agents of skrl and stable-baselines3 for the inverted pendulum."""
 
-from genelab.rl.cfg import OnPolicyCfg, Sb3AgentCfg, SkrlAgentCfg
+from typing import Any
+
+from genelab.rl.cfg import OffPolicyCfg, OnPolicyCfg, Sb3AgentCfg, SkrlAgentCfg
 
 STEPS = 14_745_600
 """Environment steps of the published training with rsl_rl: 150 iterations x 24 steps x 4096 worlds."""
 
 
-def skrl_ppo() -> SkrlAgentCfg:
+def skrl() -> SkrlAgentCfg:
     """PPO by skrl: 128-128, as many steps as the published training."""
-    return SkrlAgentCfg(max_iterations=STEPS, save_interval=5_000_000, learning_rate=1e-3, on_policy=_on_policy())
+    return SkrlAgentCfg(**_settings())
 
 
-def sb3_ppo() -> Sb3AgentCfg:
+def sb3() -> Sb3AgentCfg:
     """PPO by stable-baselines3: 128-128, as many steps as the published training."""
-    return Sb3AgentCfg(max_iterations=STEPS, save_interval=5_000_000, learning_rate=1e-3, on_policy=_on_policy())
+    return Sb3AgentCfg(**_settings())
 
 
-def _on_policy() -> OnPolicyCfg:
-    return OnPolicyCfg(entropy_coef=0.005)
+def _settings() -> dict[str, Any]:
+    return {
+        "max_iterations": STEPS,
+        "save_interval": 5_000_000,
+        "learning_rate": 1e-3,
+        "on_policy": OnPolicyCfg(entropy_coef=0.005),
+        # rewards are a few hundredths a step, so that SAC's own first weight of the entropy, 1, would drown them
+        "off_policy": OffPolicyCfg(learning_starts=2000, gradient_steps=8, entropy_coef=0.01),
+    }
