@@ -226,6 +226,8 @@ DOUBLE_PRESETS: dict[str, dict[str, Any]] = {
         "env.num_envs": 1024,
         "agent.actor.hidden_dims": (128, 128),
         "agent.critic.hidden_dims": (128, 128),
+        "agent.algorithm.gamma": 0.99,  # with fewer worlds it is the longer horizon that lost a seed in the end
+        "agent.algorithm.decay_learning_rate": False,
     }
 }
 
