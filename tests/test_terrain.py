@@ -19,6 +19,7 @@ from genelab.core.overrides import apply, validate
 from genelab.core.registry import find
 from genelab.engines import make_engine
 from genelab.engines.base import Engine
+from genelab.engines.pictures import Painter
 from genelab.envs import CurriculumTermCfg, ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp.observations import height_scan, scan_grid
 from genelab.rl.evaluator import RandomPolicy, evaluate
@@ -435,3 +436,24 @@ def test_the_levels_are_in_the_file_and_in_the_table_of_an_evaluation(
     record = json.loads((tmp_path / "eval.json").read_text())
     assert [row["episodes"] for row in record["per_level"]] == [2, 2, 2]
     assert "SPEED_RATIO" in outcome.out
+
+
+def test_a_picture_shows_the_part_of_a_large_terrain_that_the_robot_is_on() -> None:
+    scene = Scene(SceneCfg(robots={"robot": go1()}, terrain=TerrainCfg(cell=4.0)), dt=0.005)
+    model, world = scene.model, mujoco.MjData(scene.model)
+    painter = Painter(model, 32, 24)
+    for x, y in ((0.0, 0.0), (1.0, 2.0), (-15.3, 17.1), (23.9, -23.9)):
+        world.qpos[:2] = x, y
+        mujoco.mj_forward(model, world)
+        painter.paint(world, None)
+        drawn = painter._renderer.model
+        middle, step = painter._centre, 0.1
+        assert np.abs(middle - world.qpos[:2]).max() < 15.0
+        assert drawn.hfield_nrow[0] == drawn.hfield_ncol[0] == 301
+        points = torch.tensor([[-3.0, 4.0], [0.0, 0.0], [7.0, -9.0]], dtype=torch.double)
+        heights = drawn.hfield_data[: 301 * 301].reshape(301, 301) * drawn.hfield_size[0, 2] + drawn.geom_pos[0, 2]
+        seen = [heights[150 + round(dy / step), 150 + round(dx / step)] for dx, dy in points.tolist()]
+        there = points + torch.from_numpy(middle)
+        expected = scene.terrain.height_at(there[:, 0].float(), there[:, 1].float())
+        np.testing.assert_allclose(seen, expected.numpy(), atol=1e-4)
+    painter.close()

@@ -28,6 +28,7 @@ from genelab.core.errors import UserError
 from genelab.engines.capabilities import Capabilities
 from genelab.engines.description import Description
 from genelab.engines.kinematics import Bodies, Kinematics
+from genelab.engines.pictures import Painter
 from genelab.scene.scene import Scene
 
 
@@ -62,7 +63,7 @@ class Engine(ABC):
         self._kinematics = Kinematics(scene.model, device)
         self._bodies: Bodies | None = None
         self._ang_vel: Tensor | None = None
-        self._renderers: dict[tuple[int, int], mujoco.Renderer] = {}
+        self._painters: dict[tuple[int, int], Painter] = {}
 
     @abstractmethod
     def step(self, n: int = 1) -> None:
@@ -132,17 +133,15 @@ class Engine(ABC):
 
     def render(self, env_id: int, camera: str | None = None, width: int = 640, height: int = 480) -> np.ndarray:
         """One RGB frame of one world, (height, width, 3) uint8, by MuJoCo's renderer whichever engine simulates."""
-        if (width, height) not in self._renderers:
-            self._renderers[width, height] = mujoco.Renderer(self.model, height, width)
-        renderer = self._renderers[width, height]
-        renderer.update_scene(self.world_data(env_id), camera=-1 if camera is None else camera)
-        return renderer.render()
+        if (width, height) not in self._painters:
+            self._painters[width, height] = Painter(self.model, width, height)
+        return self._painters[width, height].paint(self.world_data(env_id), camera)
 
     def close(self) -> None:
         """Free what the engine holds outside Python's memory."""
-        for renderer in self._renderers.values():
-            renderer.close()
-        self._renderers.clear()
+        for painter in self._painters.values():
+            painter.close()
+        self._painters.clear()
 
     @property
     def body_pos(self) -> Tensor:
