@@ -457,3 +457,10 @@ def test_a_picture_shows_the_part_of_a_large_terrain_that_the_robot_is_on() -> N
         expected = scene.terrain.height_at(there[:, 0].float(), there[:, 1].float())
         np.testing.assert_allclose(seen, expected.numpy(), atol=1e-4)
     painter.close()
+
+
+@pytest.mark.parametrize(("worlds", "levels"), [(1, [2]), (2, [1, 3]), (5, [0, 1, 2, 3, 0])])
+def test_few_worlds_are_shown_in_the_middle_of_the_levels(worlds: int, levels: list[int]) -> None:
+    env = rough_env(worlds, play=True)
+    assert env.spawn.level.tolist() == levels
+    env.close()

@@ -41,7 +41,8 @@ class Spawn:
         if terrain.cfg.spread:
             # Every other column first: in the reference grid five worlds of a level then meet every shape.
             order = torch.tensor([*range(0, columns, 2), *range(1, columns, 2)], device=device)
-            self.level.copy_(worlds % rows)
+            # Fewer worlds than levels: a single one is shown in the middle, not on level 0, which is flat.
+            self.level.copy_(worlds % rows if num_envs >= rows else (2 * worlds + 1) * rows // (2 * num_envs))
             self.column.copy_(order[(worlds // rows + self.level * (columns // 2)) % columns])
         else:
             self.column.copy_(worlds % columns)
