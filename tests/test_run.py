@@ -390,7 +390,7 @@ def test_a_run_that_began_with_a_bundled_policy_says_which_wherever_the_package_
     train_tiny: Callable[..., Any], tmp_path: Path
 ) -> None:
     begin_with = "bundled:GeneLab-Inverted-Pendulum-v0"
-    nets = {"agent__actor__hidden_dims": "128,128", "agent__critic__hidden_dims": "128,128"}
+    nets = {"agent__actor__hidden_dims": "64,64", "agent__critic__hidden_dims": "64,64"}
     train_tiny(tmp_path / "run", checkpoint=Path(begin_with), agent__max_iterations=0, **nets)
     assert meta(tmp_path / "run")["warm_start"] == begin_with
     assert len(meta(tmp_path / "run")["warm_start_sha256"]) == 64
