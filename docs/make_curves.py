@@ -1,4 +1,4 @@
-"""Draw the learning curves in docs/images from benchmarks/results/ and results/: python docs/make_curves.py"""
+"""Draw the learning curves in docs/images from benchmarks/results/: python docs/make_curves.py"""
 
 import json
 from pathlib import Path
@@ -27,18 +27,6 @@ def backends() -> None:
     _save(figure, "ppo-of-three-libraries.png")
 
 
-def go1() -> None:
-    """The Go1's longest training on flat ground."""
-    run: dict[str, Any] = json.loads(
-        (ROOT / "results/Genelab-Velocity-Flat-Unitree-Go1-v0/long/seed_1/run.json").read_text()
-    )
-    iterations, returns = zip(*run["curve"], strict=True)
-    millions = run["samples"] / iterations[-1] / 1e6
-    figure, axes = _figure("environment steps, millions", "return of training episodes")
-    axes.plot([iteration * millions for iteration in iterations], returns, color=COLOURS["rsl_rl"], linewidth=1.4)
-    _save(figure, "go1-flat-long.png")
-
-
 def _figure(x: str, y: str) -> tuple[Any, Any]:
     figure, axes = pyplot.subplots(figsize=(6.4, 3.4), layout="constrained")
     axes.set(xlabel=x, ylabel=y)
@@ -54,4 +42,3 @@ def _save(figure: Any, name: str) -> None:
 
 if __name__ == "__main__":
     backends()
-    go1()

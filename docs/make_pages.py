@@ -37,7 +37,9 @@ def pages() -> dict[str, str]:
     go1 = _fill(go1, "levels", level_table(GO1_ROUGH))
     terrain = _fill((ROOT / "docs/terrain.md").read_text(encoding="utf-8"), "sizes", terrain_sizes())
     engines = _fill((ROOT / "docs/engines.md").read_text(encoding="utf-8"), "capabilities", capability_table())
+    backends = _fill((ROOT / "docs/backends.md").read_text(encoding="utf-8"), "backends", backend_table())
     return {
+        "docs/backends.md": backends,
         "docs/engines.md": engines,
         "docs/tasks.md": task_page(),
         "README.md": readme,
@@ -115,6 +117,18 @@ def results_table() -> str:
             f"| {directory.parent.name} | {directory.name} | {returns} (seed{'s' if len(runs) > 1 else ''} {seeds}) "
             f"| {success:.0%} | {runs[0]['samples'] / 1e6:.1f} M | {seconds:.0f} s, threads: {runs[0]['threads']} |"
         )
+    return "\n".join(lines)
+
+
+def backend_table() -> str:
+    """What each library's algorithms learnt, by benchmarks/backends.py."""
+    lines = ["| library | algorithm | return per seed | training, s |", "| --- " * 4 + "|"]
+    for row in json.loads((ROOT / "benchmarks/results/backends.json").read_text())["rows"]:
+        runs = row["runs"]
+        returns = " / ".join(f"{run['return_mean']:.3f}" for run in runs)
+        seconds = " / ".join(f"{run['train_seconds']:.0f}" for run in runs)
+        seeds = ", ".join(str(run["seed"]) for run in runs)
+        lines.append(f"| {row['backend']} | {row['algorithm']} | {returns} ({seeds}) | {seconds} |")
     return "\n".join(lines)
 
 
