@@ -53,7 +53,9 @@ def learn(backend: str, algorithm: str, seed: int) -> dict[str, Any]:
         request = TrainRequest(
             TASK, overrides, preset="reference", backend=backend, log_dir=Path(directory) / "run", evaluation=evaluation
         )
-        run, _ = train(request, say=lambda line: None)
+        run, result = train(request, say=lambda line: None)
+        if not result.finished:
+            raise SystemExit("stopped: an unfinished run is not a result")
         return {"seed": seed, **_record(run)}
 
 
