@@ -285,6 +285,14 @@ def test_observations_of_sb3_can_be_left_as_they_are():
     assert (one.alg.replay_buffer.sample(50, env=one.alg._vec_normalize_env).observations[:, 0].abs() < 0.2).all()
 
 
+@pytest.mark.parametrize("normalised", ["true", "false"])
+def test_weights_for_normalised_observations_are_not_taken_for_others(normalised: str):
+    other = {"true": "false", "false": "true"}[normalised]
+    checkpoint = learner("sb3", "SAC", agent__obs_normalization=normalised).checkpoint()
+    with pytest.raises(UserError, match="obs_normalization is"):
+        learner("sb3", "SAC", agent__obs_normalization=other).load_checkpoint(checkpoint, weights_only=True)
+
+
 # Hindsight and demonstrations -----------------------------------------------------------------------------------------
 
 

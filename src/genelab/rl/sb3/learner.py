@@ -157,6 +157,8 @@ class Sb3Learner(TimestepLearner):
         return {**parameters, **normalizer, "updates": self.alg._n_updates, **self.origin()}
 
     def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+        if ("normalizer" in checkpoint) != self.agent_cfg.obs_normalization:  # its weights are for the other inputs
+            raise UserError(f"agent.obs_normalization is {not self.agent_cfg.obs_normalization} in the checkpoint")
         try:
             parameters = checkpoint["parameters"]
             if self._normalizer is not None:
