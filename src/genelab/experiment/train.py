@@ -110,9 +110,9 @@ def resume(
     began_with = run.meta.get("warm_start")
     weights = None
     if began_with and not state:  # killed before its first save
+        weights = read_warm_start(Path(began_with), task, env, agent_cfg)
         if run.meta.get("warm_start_sha256") not in (None, file_digest(Path(began_with))):
             raise UserError(f"'{began_with}', which the run began with, has changed since: start a new run")
-        weights = read_warm_start(Path(began_with), task, env, agent_cfg)
     return run, _train_in(run, env, agent_cfg, weights, say)
 
 
