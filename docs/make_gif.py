@@ -1,6 +1,7 @@
-"""Film the bundled policy of the Go1 for the README: MUJOCO_GL=egl python docs/make_gif.py"""
+"""Film bundled policies for the README and the docs: MUJOCO_GL=egl python docs/make_gif.py [NAME …]"""
 
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -9,14 +10,28 @@ import imageio_ffmpeg
 from genelab.cli.main import run
 from genelab.experiment.bundle import bundled_checkpoint
 
-TASK = "Genelab-Velocity-Flat-Unitree-Go1-v0"
-FILM = Path(__file__).parent / "images/go1.gif"
-FILTER = "fps=12.5,scale=320:-1,crop=iw:ih*0.6,split[a][b];[a]palettegen=max_colors=32[p];[b][p]paletteuse=dither=none"
+FILMS = {
+    "go1": ("Genelab-Velocity-Flat-Unitree-Go1-v0", 300, "fps=12.5,scale=320:-1,crop=iw:ih*0.6"),
+    "franka": ("GeneLab-Franka-Pick-And-Place-v0", 200, "fps=10,scale=320:-1"),
+}
+"""Task, control steps, and how the frames are cut."""
+COLOURS = "split[a][b];[a]palettegen=max_colors=32[p];[b][p]paletteuse=dither=none"
 
-with tempfile.TemporaryDirectory() as directory:
-    video = Path(directory) / "go1.mp4"
-    who = ["--checkpoint", str(bundled_checkpoint(TASK)), "--seed", "0"]
-    run(["play", TASK, *who, "--steps", "300", "--video", str(video)])
-    ffmpeg = imageio_ffmpeg.get_ffmpeg_exe()
-    subprocess.run([ffmpeg, "-y", "-loglevel", "error", "-i", video, "-filter_complex", FILTER, FILM], check=True)
-print(f"{FILM.name}: {FILM.stat().st_size / 1024:.0f} KiB")
+
+def film(name: str) -> Path:
+    """Play the bundled policy and keep what it does as a GIF."""
+    task, steps, frames = FILMS[name]
+    target = Path(__file__).parent / f"images/{name}.gif"
+    with tempfile.TemporaryDirectory() as directory:
+        video = Path(directory) / "film.mp4"
+        who = ["--checkpoint", str(bundled_checkpoint(task)), "--seed", "0"]
+        run(["play", task, *who, "--steps", str(steps), "--video", str(video)])
+        ffmpeg = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-loglevel", "error"]
+        subprocess.run([*ffmpeg, "-i", video, "-filter_complex", f"{frames},{COLOURS}", target], check=True)
+    return target
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or FILMS:
+        made = film(name)
+        print(f"{made.name}: {made.stat().st_size / 1024:.0f} KiB")

@@ -293,6 +293,18 @@ def test_weights_for_normalised_observations_are_not_taken_for_others(normalised
         learner("sb3", "SAC", agent__obs_normalization=other).load_checkpoint(checkpoint, weights_only=True)
 
 
+@pytest.mark.parametrize("algorithm", OFF_POLICY)
+def test_an_actor_without_its_critics_is_enough_to_act_but_not_to_learn(algorithm: str):
+    one = learner("sb3", algorithm)
+    checkpoint = one.checkpoint()
+    weights = checkpoint["parameters"]["policy"]
+    checkpoint["parameters"] = {"policy": {name: value for name, value in weights.items() if name.startswith("actor.")}}
+    policy = backend_of(one.agent_cfg).load(one.env, one.agent_cfg, checkpoint)
+    assert torch.equal(policy.act(one.env.obs), one.trained_policy().act(one.env.obs))
+    with pytest.raises(UserError, match="does not fit"):
+        one.load_checkpoint(checkpoint, weights_only=True)
+
+
 # Hindsight and demonstrations -----------------------------------------------------------------------------------------
 
 

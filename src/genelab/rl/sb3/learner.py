@@ -25,6 +25,8 @@ from genelab.rl.sb3.demos import read_demos
 from genelab.rl.sb3.normalizer import Normalizer
 
 ALGORITHMS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}
+ACTOR = "actor."
+"""What the names of an off-policy actor's weights begin with."""
 
 
 class Sb3Learner(TimestepLearner):
@@ -38,6 +40,7 @@ class Sb3Learner(TimestepLearner):
         self, env: ManagerBasedRlEnv, cfg: Sb3AgentCfg, infos: dict[str, Any], hooks: Hooks, training: bool = True
     ):
         super().__init__(env, cfg, infos, hooks)
+        self._training = training
         self._groups = self.groups(cfg.obs_groups)
         self._parts = self._name_parts()
         self.alg = ALGORITHMS[cfg.algorithm](
@@ -164,7 +167,7 @@ class Sb3Learner(TimestepLearner):
             if self._normalizer is not None:
                 self._normalizer.load_state_dict(checkpoint["normalizer"])
             if weights_only:
-                self.alg.policy.load_state_dict(parameters["policy"])
+                self._load_weights(parameters["policy"])
                 return
             self.alg.set_parameters(parameters, exact_match=True, device=self.env.device)
             for name, value in checkpoint["variables"].items():
@@ -172,6 +175,14 @@ class Sb3Learner(TimestepLearner):
             self.alg._n_updates = checkpoint["updates"]
         except (RuntimeError, KeyError, ValueError) as error:
             raise does_not_fit(error) from error
+
+    def _load_weights(self, weights: dict[str, Tensor]) -> None:
+        """The weights of all networks; only to act, those of an off-policy algorithm's actor are enough."""
+        if self._training or self.agent_cfg.is_on_policy:
+            self.alg.policy.load_state_dict(weights)
+        else:
+            actor = {name.removeprefix(ACTOR): value for name, value in weights.items() if name.startswith(ACTOR)}
+            self.alg.policy.actor.load_state_dict(actor)
 
     def buffer_state(self) -> dict[str, Any]:
         return buffers.buffer_state(self.alg.replay_buffer)
