@@ -111,11 +111,12 @@ def results_table() -> str:
         runs = [_run(path) for path in sorted(directory.glob("seed_*"))]
         returns = " / ".join(f"{run['return']:.3f}" for run in runs)
         seeds = ", ".join(str(run["seed"]) for run in runs)
-        success = statistics.mean(run["success"] for run in runs)
+        shares = [f"{run['success']:.0%}" for run in runs]
+        success = shares[0] if len(set(shares)) == 1 else " / ".join(shares)
         seconds = statistics.median(run["seconds"] for run in runs)
         lines.append(
             f"| {directory.parent.name} | {directory.name} | {returns} (seed{'s' if len(runs) > 1 else ''} {seeds}) "
-            f"| {success:.0%} | {runs[0]['samples'] / 1e6:.1f} M | {seconds:.0f} s, threads: {runs[0]['threads']} |"
+            f"| {success} | {runs[0]['samples'] / 1e6:.1f} M | {seconds:.0f} s, threads: {runs[0]['threads']} |"
         )
     return "\n".join(lines)
 

@@ -411,6 +411,7 @@ def test_a_run_does_not_begin_again_with_other_weights_than_it_did(
     outcome = cli("train", TASK, "--resume", tmp_path / "run")
     assert outcome.code == 2
     assert str(checkpoint) in outcome.err
+    assert meta(tmp_path / "run")["status"] == "finished"  # as it was: nothing ran
 
 
 def test_a_warm_start_begins_with_the_weights_of_the_checkpoint(

@@ -104,8 +104,6 @@ def resume(
     if changes and agent_cfg.max_iterations < iteration:  # whole rollouts may go a little beyond it
         raise UserError(f"the run is at iteration {iteration}, beyond agent.max_iterations {agent_cfg.max_iterations}")
     say(f"run: {directory}, resumed at iteration {iteration} of {agent_cfg.max_iterations}")
-    run.keep_agent_config(agent_cfg)
-    run.update_meta(status="running")
     env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
     began_with = run.meta.get("warm_start")
     weights = None
@@ -113,6 +111,8 @@ def resume(
         weights = read_warm_start(Path(began_with), task, env, agent_cfg)
         if run.meta.get("warm_start_sha256") not in (None, file_digest(Path(began_with))):
             raise UserError(f"'{began_with}', which the run began with, has changed since: start a new run")
+    run.keep_agent_config(agent_cfg)
+    run.update_meta(status="running")
     return run, _train_in(run, env, agent_cfg, weights, say)
 
 
