@@ -101,6 +101,13 @@ def collect(one: Any, steps: int) -> None:
         one.control_steps += 1
 
 
+def rates(one: Any) -> set[float]:
+    """The learning rates of all optimisers."""
+    owners = one.agent.checkpoint_modules if hasattr(one, "agent") else one.alg.get_parameters()
+    states = {name: owner if isinstance(owner, dict) else owner.state_dict() for name, owner in owners.items()}
+    return {group["lr"] for state in states.values() for group in state.get("param_groups", ())}
+
+
 # Training, resume, export ---------------------------------------------------------------------------------------------
 
 
@@ -291,6 +298,19 @@ def test_weights_for_normalised_observations_are_not_taken_for_others(normalised
     checkpoint = learner("sb3", "SAC", agent__obs_normalization=normalised).checkpoint()
     with pytest.raises(UserError, match="obs_normalization is"):
         learner("sb3", "SAC", agent__obs_normalization=other).load_checkpoint(checkpoint, weights_only=True)
+
+
+@each
+def test_the_learning_rate_can_fall_to_zero(backend: str, algorithm: str):
+    one = learner(backend, algorithm, agent__decay_learning_rate="true", agent__learning_rate=1e-3)
+    one.control_steps = 45  # of 60
+    collect(one, 10)
+    one.control_steps = 45
+    before = one.digest()
+    one.update()
+    assert one.learning_rate() == pytest.approx(0.25e-3)
+    assert rates(one) == {one.learning_rate()}
+    assert one.digest() != before
 
 
 @pytest.mark.parametrize("algorithm", OFF_POLICY)

@@ -230,6 +230,8 @@ class TimestepAgentCfg:
     obs_normalization: bool = True
     """Normalise observations by their running mean and standard deviation."""
     learning_rate: float = 3e-4
+    decay_learning_rate: bool = False
+    """Let the learning rate fall linearly to zero at `max_iterations`."""
     gamma: float = 0.99
     on_policy: OnPolicyCfg = field(default_factory=OnPolicyCfg)
     off_policy: OffPolicyCfg = field(default_factory=OffPolicyCfg)

@@ -207,6 +207,12 @@ class TimestepLearner(TrainingLoop):
     def load_buffer_state(self, state: dict[str, Any]) -> None:
         """Put back what `buffer_state` returned."""
 
+    def learning_rate(self) -> float:
+        """What to learn with now."""
+        if not self.agent_cfg.decay_learning_rate:
+            return self.agent_cfg.learning_rate
+        return self.agent_cfg.learning_rate * max(0.0, 1.0 - self.steps / self.agent_cfg.max_iterations)
+
     def update_due(self) -> bool:
         """Whether to learn after this control step."""
         if self.agent_cfg.is_on_policy:

@@ -46,7 +46,7 @@ class Sb3Learner(TimestepLearner):
         self.alg = ALGORITHMS[cfg.algorithm](
             "MultiInputPolicy" if cfg.her else "MlpPolicy",
             env=None,
-            learning_rate=cfg.learning_rate,
+            learning_rate=lambda _: self.learning_rate(),
             gamma=cfg.gamma,
             policy_kwargs=_policy_kwargs(cfg),
             device=env.device,

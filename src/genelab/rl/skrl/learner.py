@@ -85,6 +85,9 @@ class SkrlLearner(TimestepLearner):
 
     def update(self) -> None:
         self.agent.tracking_data.clear()
+        for module in self.agent.checkpoint_modules.values():
+            for group in module.param_groups if isinstance(module, torch.optim.Optimizer) else ():
+                group["lr"] = self.learning_rate()
         self.agent.write_interval = 1  # SAC tells its losses only when skrl's own log is on
         self.agent.enable_models_training_mode(True)
         self.agent.update(timestep=self.control_steps, timesteps=self.agent_cfg.max_iterations)

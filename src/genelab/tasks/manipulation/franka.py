@@ -135,9 +135,10 @@ def pick_and_place_sac() -> Sb3AgentCfg:
 
 PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
-        "agent.max_iterations": 400_000,
+        "agent.max_iterations": 320_000,
         "agent.hidden_dims": (256, 256, 256),
         "agent.obs_normalization": True,
+        "agent.decay_learning_rate": True,
         "agent.off_policy.batch_size": 256,
     }
 }
