@@ -123,13 +123,15 @@ def results_table() -> str:
 
 def backend_table() -> str:
     """What each library's algorithms learnt, by benchmarks/backends.py."""
-    lines = ["| library | algorithm | return per seed | training, s |", "| --- " * 4 + "|"]
+    lines = ["| library | algorithm | worlds | steps | return per seed | training, s |", "| --- " * 6 + "|"]
     for row in json.loads((ROOT / "benchmarks/results/backends.json").read_text())["rows"]:
         runs = row["runs"]
         returns = " / ".join(f"{run['return_mean']:.3f}" for run in runs)
         seconds = " / ".join(f"{run['train_seconds']:.0f}" for run in runs)
         seeds = ", ".join(str(run["seed"]) for run in runs)
-        lines.append(f"| {row['backend']} | {row['algorithm']} | {returns} ({seeds}) | {seconds} |")
+        worlds, steps = row["overrides"]["env.num_envs"], runs[0]["curve"][-1][0]
+        budget = f"{worlds} | {steps:,}"
+        lines.append(f"| {row['backend']} | {row['algorithm']} | {budget} | {returns} ({seeds}) | {seconds} |")
     return "\n".join(lines)
 
 

@@ -24,6 +24,7 @@ def _settings() -> dict[str, Any]:
         "save_interval": 5_000_000,
         "learning_rate": 1e-3,
         "on_policy": OnPolicyCfg(entropy_coef=0.005),
-        # rewards are a few hundredths a step, so that SAC's own first weight of the entropy, 1, would drown them
-        "off_policy": OffPolicyCfg(learning_starts=2000, gradient_steps=8, entropy_coef=0.01),
+        # At 100 Hz a fall is a hundred backups of the target networks away, which with tau 0.005 come too late.
+        # Rewards are a few hundredths a step, so that SAC's own first weight of the entropy, 1, would drown them.
+        "off_policy": OffPolicyCfg(learning_starts=2000, gradient_steps=8, tau=0.05, entropy_coef=0.01),
     }
