@@ -1,5 +1,6 @@
 """The regression gate."""
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 
 from genelab.experiment.benchmark import compare
-from genelab.experiment.bundle import bundled_checkpoint, directory
+from genelab.experiment.bundle import directory
+from genelab.rl.backends import BACKENDS
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 
@@ -70,6 +72,10 @@ def test_a_drop_exits_with_one_and_names_the_task(suite: Path, cli: Callable[...
         ),
         ([{"task": TASK, "checkpoint": "x", "episodes": "3"}], "entry 1: 'episodes' must be int"),
         ([{"task": TASK, "checkpoint": "bundled:Nothing"}], "entry 1: unknown bundled policy"),
+        (
+            [{"task": TASK, "checkpoint": "bundled:GeneLab-Double-Inverted-Pendulum-v0"}],
+            "is a checkpoint of task 'GeneLab-Double-Inverted-Pendulum-v0', not of",
+        ),
     ],
 )
 def test_a_bad_suite_is_one_line_that_names_the_entry(
@@ -90,10 +96,16 @@ def test_what_comes_with_the_package_passes_its_own_gate(cli: Callable[..., Any]
     assert outcome.out.count(": ok") == len(json.loads((directory() / "suite.json").read_text()))
 
 
-def test_bundled_policies_are_small(cli: Callable[..., Any]) -> None:
-    path = bundled_checkpoint(TASK)
-    assert path is not None
-    assert path.stat().st_size < 500_000
+@pytest.mark.parametrize("path", sorted(directory().glob("*.pt")), ids=lambda path: path.stem)
+def test_bundled_policies_are_small(path: Path) -> None:
+    assert path.stat().st_size < 1_000_000
+
+
+def test_a_suite_whose_library_is_missing_fails_before_anything_is_evaluated(
+    suite: Path, mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(BACKENDS, "rsl_rl", dataclasses.replace(BACKENDS["rsl_rl"], requires="no_such_library"))
+    assert "entry 1: backend 'rsl_rl' is not installed" in mistake("benchmark", "--suite", suite)
 
 
 def test_play_without_a_run_takes_the_bundled_policy_and_says_so(

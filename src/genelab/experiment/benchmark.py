@@ -17,6 +17,8 @@ from genelab.core.registry import find
 from genelab.experiment import provenance
 from genelab.experiment.bundle import resolve_checkpoint
 from genelab.experiment.evaluate import EvalRequest, run_evaluation
+from genelab.rl.backends import make_backend
+from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
 
 _FIELDS = {"task": str, "checkpoint": str, "episodes": int, "seed": int, "num_envs": int}
 _REQUIRED = ("task", "checkpoint")
@@ -85,10 +87,9 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
         try:
             find(entry["task"])
             entry["path"] = str(resolve_checkpoint(entry["checkpoint"], relative_to=path.parent))
+            make_backend(read_checkpoint(Path(entry["path"]), entry["task"])[INFO_KEY]["backend"])
         except UserError as error:
             raise UserError(f"{label}: {error}") from error
-        if not Path(entry["path"]).is_file():
-            raise UserError(f"{label}: no checkpoint at '{entry['path']}'")
     return data
 
 
