@@ -135,7 +135,7 @@ def pick_and_place_sac() -> Sb3AgentCfg:
 
 PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
-        "agent.max_iterations": 320_000,
+        "agent.max_iterations": 480_000,
         "agent.hidden_dims": (256, 256, 256),
         "agent.obs_normalization": True,
         "agent.decay_learning_rate": True,
