@@ -24,7 +24,7 @@ def to_act(checkpoint: dict[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in checkpoint.items() if key != "optimizer_state_dict"}
     weights = checkpoint["parameters"]["policy"]
     actor = {name: value for name, value in weights.items() if name.startswith(ACTOR)}
-    kept = {key: checkpoint[key] for key in ("normalizer", INFO_KEY) if key in checkpoint}
+    kept = {key: checkpoint[key] for key in ("normalizer", "iter", INFO_KEY) if key in checkpoint}
     return {"parameters": {"policy": actor or weights}, **kept}
 
 
