@@ -108,6 +108,12 @@ def test_a_suite_whose_library_is_missing_fails_before_anything_is_evaluated(
     assert "entry 1: backend 'rsl_rl' is not installed" in mistake("benchmark", "--suite", suite)
 
 
+def test_a_bundled_policy_can_be_named_wherever_a_checkpoint_is(cli: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "eval.json"
+    assert cli("eval", TASK, f"bundled:{TASK}", "--episodes", "1", "--num-envs", "1", "--out", out).code == 0
+    assert json.loads(out.read_text())["checkpoint"] == f"bundled:{TASK}"
+
+
 def test_play_without_a_run_takes_the_bundled_policy_and_says_so(
     cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from genelab.core.config import from_dict
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
-from genelab.experiment.bundle import bundled_checkpoint
+from genelab.experiment.bundle import bundled_checkpoint, resolve_checkpoint
 from genelab.experiment.run import RUN_FILE, Run
 from genelab.experiment.setup import Setup, apply_run_changes, resolve
 from genelab.rl.backends import BACKENDS, make_backend
@@ -48,7 +48,7 @@ def resolve_policy(
     say: Callable[[str], None] = print,
 ) -> tuple[Setup, dict[str, Any]]:
     """The task's play configs with the changes a policy was trained with, and the checkpoint that holds it."""
-    checkpoint = read_checkpoint(path, task)
+    checkpoint = read_checkpoint(resolve_checkpoint(path), task)
     infos = checkpoint[INFO_KEY]
     if infos["backend"] not in BACKENDS:
         raise UserError(f"'{path}' was made by backend '{infos['backend']}', which this version does not have")
