@@ -22,6 +22,7 @@ from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
 GO1_FLAT = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/cpu"
+GO1_LONG = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/long"
 GO1_ROUGH = RESULTS / "Genelab-Velocity-Rough-Unitree-Go1-v0/cpu"
 sys.path.insert(0, str(ROOT / "benchmarks"))  # its scripts import each other
 
@@ -34,6 +35,7 @@ def pages() -> dict[str, str]:
     study = (ROOT / "docs/pendulum-study.md").read_text(encoding="utf-8")
     study = _fill(study, "study", runpy.run_path(str(ROOT / "benchmarks/cpu_study.py"))["table"]().rstrip())
     go1 = _fill((ROOT / "docs/go1-study.md").read_text(encoding="utf-8"), "probe", probe_table(GO1_FLAT))
+    go1 = _fill(go1, "long", probe_table(GO1_LONG))
     go1 = _fill(go1, "levels", level_table(GO1_ROUGH))
     terrain = _fill((ROOT / "docs/terrain.md").read_text(encoding="utf-8"), "sizes", terrain_sizes())
     engines = _fill((ROOT / "docs/engines.md").read_text(encoding="utf-8"), "capabilities", capability_table())
