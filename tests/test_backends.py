@@ -313,6 +313,11 @@ def test_the_learning_rate_can_fall_to_zero(backend: str, algorithm: str):
     assert one.digest() != before
 
 
+def test_a_run_of_no_steps_has_a_learning_rate_too():
+    one = learner("sb3", "SAC", agent__decay_learning_rate="true", agent__max_iterations=0, agent__learning_rate=1e-3)
+    assert one.learning_rate() == 1e-3
+
+
 @pytest.mark.parametrize("algorithm", OFF_POLICY)
 def test_an_actor_without_its_critics_is_enough_to_act_but_not_to_learn(algorithm: str):
     one = learner("sb3", algorithm)

@@ -211,7 +211,7 @@ class TimestepLearner(TrainingLoop):
         """What to learn with now."""
         if not self.agent_cfg.decay_learning_rate:
             return self.agent_cfg.learning_rate
-        return self.agent_cfg.learning_rate * max(0.0, 1.0 - self.steps / self.agent_cfg.max_iterations)
+        return self.agent_cfg.learning_rate * max(0.0, 1.0 - self.steps / max(1, self.agent_cfg.max_iterations))
 
     def update_due(self) -> bool:
         """Whether to learn after this control step."""
