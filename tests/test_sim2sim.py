@@ -17,6 +17,7 @@ from genelab.engines import ENGINES
 from genelab.engines.description import Description, describe_model
 from genelab.engines.mujoco import MujocoEngine
 from genelab.envs import (
+    CommandTermCfg,
     DoneTermCfg,
     EventTermCfg,
     ManagerBasedRlEnvCfg,
@@ -32,7 +33,7 @@ from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
 from genelab.experiment.sim2sim.comparison import compare
 from genelab.experiment.sim2sim.envs import make_env
 from genelab.experiment.sim2sim.open_loop import make_scripts, part, replay
-from genelab.mdp import JointPositionActionCfg, UniformCommandCfg
+from genelab.mdp import JointPositionActionCfg, UniformCommandCfg, VelocityCommandCfg
 from genelab.rl.backends.base import Policy
 from genelab.scene.scene import ContactSensorCfg, EntityCfg, SceneCfg
 
@@ -282,16 +283,23 @@ def test_metrics_that_apply_are_measured_and_others_are_absent() -> None:
     assert not any("velocity error" in name or "base" in name for name in values)
 
 
-def test_a_free_base_has_posture_velocity_errors_and_a_cost_of_transport() -> None:
+def sledding(command: CommandTermCfg) -> ManagerBasedRlEnvCfg:
+    """A sled that slides along, with something commanded."""
     cfg = pushing()
     cfg.scene = SceneCfg(robots={"robot": EntityCfg(model=sled)})
     cfg.actions = {"arm": JointPositionActionCfg(joints="arm")}
-    cfg.commands = {"base_velocity": UniformCommandCfg(low=(0.5, 0.0, 0.2), high=(0.5, 0.0, 0.2))}
+    cfg.commands = {"base_velocity": command}
     cfg.observations["policy"].terms = {"joint_vel": ObservationTermCfg(mdp.joint_vel)}
     cfg.rewards = {"alive": RewardTermCfg(mdp.alive, weight=1.0)}
     cfg.terminations = {"time_out": DoneTermCfg(mdp.time_out, time_out=True)}
     cfg.events = {"start": EventTermCfg(start_sliding)}
-    env = make_env(cfg, "mujoco", seed=0)
+    return cfg
+
+
+def test_a_free_base_has_posture_velocity_errors_and_a_cost_of_transport() -> None:
+    ranges = {"lin_x": (0.5, 0.5), "lin_y": (0.0, 0.0), "ang_z": (0.2, 0.2)}
+    command = VelocityCommandCfg(**ranges, standing_share=0.0, forward_share=0.0)
+    env = make_env(sledding(command), "mujoco", seed=0)
     values = run_episodes(env, Wave(), 0).values
     assert values["base height"] == pytest.approx(np.full(6, 0.05), abs=0.005)
     assert (values["base tilt"] < 0.05).all()
@@ -300,6 +308,12 @@ def test_a_free_base_has_posture_velocity_errors_and_a_cost_of_transport() -> No
     assert values["velocity error yaw"] == pytest.approx(np.full(6, 0.2), abs=0.1)
     assert (values["cost of transport"] > 0.0).all()
     assert contract.contract_of(env).layout["quaternion order"] == "wxyz"
+
+
+def test_a_command_that_is_only_called_a_velocity_has_no_velocity_error() -> None:
+    command = UniformCommandCfg(low=(0.5, 0.0, 0.2), high=(0.5, 0.0, 0.2))
+    values = run_episodes(make_env(sledding(command), "mujoco", seed=0), Wave(), 0).values
+    assert not any("velocity error" in name for name in values)
 
 
 def test_the_contract_of_one_engine_twice_has_no_differences() -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from genelab.core.math import cross, quat_apply, quat_apply_inverse
 from genelab.envs import ManagerBasedRlEnv
+from genelab.mdp.commands import VelocityCommand
 
 WALKING = 0.05
 """m/s below which a cost of transport means nothing."""
@@ -42,8 +43,7 @@ def posture(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
 
 def velocity_error(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
     """Distance between commanded and reached velocity per axis, in the frame of a free base."""
-    terms = [term for name, term in env.command_manager.terms.items() if "velocity" in f"{name} {term}".lower()]
-    commands = [term.command for term in terms if term.command.shape[1] >= len(AXES)]
+    commands = [term.command for term in env.command_manager.terms.values() if isinstance(term, VelocityCommand)]
     if not commands or env.robot.entity.free_qpos is None:
         return {}
     quat = env.robot.body_quat[:, 0]
