@@ -1,8 +1,13 @@
 """Run metrics against cases that can be worked out by hand."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from genelab.experiment.run_metrics import Curve, consistency, run_metrics
+from genelab.experiment.summary import measure_baseline
 
 CURVE = Curve(returns=[3.0, 5.0, 4.0], steps=[10, 20, 30], optimiser_steps=[1, 2, 3])
 
@@ -44,3 +49,11 @@ def test_consistency_falls_with_the_spread_over_seeds() -> None:
     low, high = (Curve(returns=[v, v], steps=[1, 2], optimiser_steps=[1, 2]) for v in (1.0, 3.0))
     assert consistency([low, high], baseline=0.0) == pytest.approx(1 - 2 * 2.0 / 4.0)  # std 1 and mean 2, twice
     assert consistency([low], baseline=0.0) is None
+
+
+def test_the_random_baseline_is_measured_in_the_environment_that_the_run_changed(
+    train_tiny: Callable[..., Any], trained_run: Path, tmp_path: Path
+) -> None:
+    train_tiny(tmp_path / "run", agent__max_iterations=1, env__rewards__alive__weight=100.0)
+    usual, changed = (measure_baseline(directory)["return_mean"] for directory in (trained_run, tmp_path / "run"))
+    assert changed > 5.0 * usual

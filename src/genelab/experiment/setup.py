@@ -1,13 +1,13 @@
 """From a task's name and what the user typed to complete configs."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from genelab.core import overrides
 from genelab.core.errors import UserError
 from genelab.core.overrides import Change
 from genelab.core.registry import TaskSpec, find
-from genelab.envs import ManagerBasedRlEnvCfg
+from genelab.envs import ManagerBasedRlEnvCfg, SimulationCfg
 
 PRESETS = ("auto", "cpu", "reference")
 
@@ -71,6 +71,14 @@ def apply_run_changes(setup: Setup, env_changes: dict[str, Any]) -> list[Change]
     """Make an environment the one a policy was trained in. What only training has (pushes, …) is left out."""
     known = {leaf.path for leaf in overrides.leaves(setup.roots)}
     return overrides.apply(setup.roots, [(path, value) for path, value in env_changes.items() if path in known])
+
+
+def evaluation_cfg(task: str, env_changes: dict[str, Any], simulation: SimulationCfg) -> Any:
+    """Where a run is evaluated: the task's play environment with what the run changed, in the engine it trains in."""
+    setup = resolve(task, play=True, preset="reference")
+    apply_run_changes(setup, env_changes)
+    setup.env_cfg.simulation = replace(simulation, vis=False)
+    return setup.env_cfg
 
 
 def apply_user(roots: dict[str, Any], user: list[tuple[str, str]]) -> list[Change]:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.files import write_json
-from genelab.core.registry import find
 from genelab.core.stats import summarize
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run import METRICS_FILE, RUN_FILE, Run
 from genelab.experiment.run_metrics import Curve, consistency, run_metrics
+from genelab.experiment.setup import evaluation_cfg
 from genelab.rl.cfg import TimestepAgentCfg
 from genelab.rl.eval_callback import EVALUATIONS_FILE
 from genelab.rl.evaluator import RandomPolicy, evaluate
@@ -24,7 +24,7 @@ def summarise(task: str, parent: Path, done: list[int], failed: list[int], say: 
     """Write and print what the finished seeds reached."""
     summary: dict[str, Any] = {"task": task, "seeds": done, "failed": failed}
     if done:
-        summary["baseline"] = measure_baseline(task)
+        summary["baseline"] = measure_baseline(parent / f"seed_{done[0]}")
         baseline = summary["baseline"]["return_mean"]
         curves = {seed: read_curve(parent / f"seed_{seed}") for seed in done}
         runs = {str(seed): _describe(parent / f"seed_{seed}", curves[seed], baseline) for seed in done}
@@ -34,9 +34,11 @@ def summarise(task: str, parent: Path, done: list[int], failed: list[int], say: 
     say(f"summary: {parent / SUMMARY_FILE}")
 
 
-def measure_baseline(task: str) -> dict[str, float]:
-    """The return of uniformly random actions in the task's play environment, one episode in each of 64 worlds."""
-    cfg = find(task).env_cfg(play=True)
+def measure_baseline(directory: Path) -> dict[str, float]:
+    """The return of uniformly random actions where a run is evaluated, one episode in each of 64 worlds."""
+    run = Run.open(directory)
+    trained, _ = run.configs()
+    cfg = evaluation_cfg(run.meta["task"], run.meta["env_changes"], trained.simulation)
     cfg.num_envs = BASELINE_WORLDS
     env = ManagerBasedRlEnv(cfg, seed=BASELINE_SEED)
     metrics = evaluate(env, RandomPolicy(env, BASELINE_SEED), 1, seed=BASELINE_SEED)["metrics"]

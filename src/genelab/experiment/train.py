@@ -1,6 +1,5 @@
 """Training: a new run, or the continuation of one."""
 
-import dataclasses
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.bundle import PREFIX
 from genelab.experiment.run import Run, new_directory
-from genelab.experiment.setup import Setup, apply_run_changes, apply_user, resolve
+from genelab.experiment.setup import Setup, apply_user, evaluation_cfg, resolve
 from genelab.experiment.viewer import open_viewer
 from genelab.experiment.warm_start import file_digest, read_warm_start
 from genelab.rl.backends import backend_of
@@ -143,12 +142,10 @@ def _train_in(
 
 
 def _eval_callback(run: Run, env: ManagerBasedRlEnv, backend: Backend, say: Callable[[str], None]) -> EvalCallback:
-    """Evaluation on worlds of its own: the task's play environment with the changes that this run trains with."""
-    setup = resolve(run.meta["task"], play=True, preset="reference")
-    apply_run_changes(setup, run.meta["env_changes"])
-    setup.env_cfg.simulation = dataclasses.replace(env.cfg.simulation, vis=False)
+    """Evaluation on worlds of its own."""
+    cfg = evaluation_cfg(run.meta["task"], run.meta["env_changes"], env.cfg.simulation)
     settings = EvalSettings(**run.meta["evaluation"])
-    return EvalCallback(run, setup.env_cfg, settings, env.num_envs, say, backend.checkpoint_suffix)
+    return EvalCallback(run, cfg, settings, env.num_envs, say, backend.checkpoint_suffix)
 
 
 @contextmanager
