@@ -251,13 +251,13 @@ def test_the_version_is_shown(cli: Callable[..., Any]) -> None:
 
 def test_list_shows_every_task(cli: Callable[..., Any]) -> None:
     lines = cli("list", "tasks").out.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == sorted(tasks())
+    assert [line.split()[0] for line in lines[2:]] == sorted(tasks())
     assert cli("list").out.splitlines() == lines
 
 
 def test_list_shows_only_the_tasks_with_a_tag(cli: Callable[..., Any]) -> None:
     lines = cli("list", "--tag", "recurrent").out.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == ["GeneLab-Inverted-Pendulum-Memory-v0"]
+    assert [line.split()[0] for line in lines[2:]] == ["GeneLab-Inverted-Pendulum-Memory-v0"]
 
 
 @pytest.mark.parametrize(
@@ -273,8 +273,11 @@ def test_list_shows_robots_engines_and_backends(kind: str, row: str, cli: Callab
 def test_info_shows_the_tables_of_the_mdp_and_the_presets(task: str, cli: Callable[..., Any]) -> None:
     outcome = cli("info", task)
     assert outcome.code == 0
-    assert "| observations (" in outcome.out
-    assert "| rewards" in outcome.out
+    for kind in ("actions", "observations", "rewards", "terminations"):
+        names = getattr(find(task).env_cfg(), kind)
+        assert re.search(rf"^{kind}", outcome.out, re.MULTILINE)
+        if kind != "observations":
+            assert all(re.search(rf"^{name}  ", outcome.out, re.MULTILINE) for name in names)
     assert "Preset reference" in outcome.out
     assert "Preset cpu (in use)" in outcome.out
     assert all(f"  {path} = " in outcome.out for path in find(task).preset("cpu"))

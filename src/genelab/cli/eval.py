@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
-from genelab.cli.table import echo_table
+from genelab.core.table import Table
 
 
 def evaluate(
@@ -55,20 +55,20 @@ def evaluate(
         f"{record['num_episodes']} episodes, {record['wall_clock_seconds']:.1f} s"
     )
     for name in [key.removeprefix("per_") for key in record if key.startswith("per_")]:
-        echo_table(_group_table(name, record[f"per_{name}"]))
+        typer.echo(_group_table(name, record[f"per_{name}"]))
     if not record["complete"]:
         typer.echo(f"stopped by --max-steps before every world had its {record['episodes_per_env']} episodes")
     if out is not None:
         typer.echo(f"written to {out}")
 
 
-def _group_table(name: str, groups: list[dict[str, Any]]) -> list[list[str]]:
+def _group_table(name: str, groups: list[dict[str, Any]]) -> Table:
     """Return, length, success and the task's metrics of each group of worlds."""
     metrics = list(groups[0]["task"])
-    rows = [[name.upper(), "EPISODES", "RETURN", "LENGTH", "SUCCESS", *(metric.upper() for metric in metrics)]]
+    rows = []
     for group in groups:
         success = "-" if group["success_rate"] is None else f"{group['success_rate']:.2f}"
         numbers = [f"{group['return_mean']:.2f}", f"{group['length_mean']:.0f}", success]
         tasks = [f"{group['task'][metric]:.3f}" for metric in metrics]
         rows.append([str(group[name]), str(group["episodes"]), *numbers, *tasks])
-    return rows
+    return Table((name, "episodes", "return", "length", "success", *metrics), rows)

@@ -1,12 +1,14 @@
 """genelab list"""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
-from genelab.cli.table import echo_table
 from genelab.core.errors import UserError, unknown
+from genelab.core.parts import Part
 from genelab.core.registry import tasks
+from genelab.core.table import Table
 
 KINDS = ("tasks", "robots", "engines", "backends")
 
@@ -23,41 +25,39 @@ def list_things(
         raise unknown("kind", kind, KINDS)
     if tag is not None and kind != "tasks":
         raise UserError("--tag goes with 'list tasks'")
-    rows = {"tasks": lambda: _tasks(tag), "robots": _robots, "engines": _engines, "backends": _backends}[kind]()
-    echo_table(rows)
+    table = {"tasks": lambda: _tasks(tag), "robots": _robots, "engines": _engines, "backends": _backends}[kind]()
+    typer.echo(table)
 
 
-def _tasks(tag: str | None) -> list[tuple[str, ...]]:
+def _tasks(tag: str | None) -> Table:
     known = tasks()
     tags = {t for spec in known.values() for t in spec.tags}
     if tag is not None and tag not in tags:
         raise unknown("tag", tag, tags)
     chosen = [spec for spec in known.values() if tag is None or tag in spec.tags]
-    return [
-        ("TASK", "BACKENDS", "TAGS", "SUMMARY"),
-        *((spec.id, ",".join(spec.agents) or "-", ",".join(spec.tags), spec.summary) for spec in chosen),
-    ]
+    rows = [(spec.id, ",".join(spec.agents) or "-", ",".join(spec.tags), spec.summary) for spec in chosen]
+    return Table(("task", "backends", "tags", "summary"), rows)
 
 
-def _robots() -> list[tuple[str, ...]]:
+def _robots() -> Table:
     from genelab.scene.robots.catalog import ROBOTS
 
-    return [("ROBOT", "MODEL", "SUMMARY"), *((name, target, summary) for name, (target, summary) in ROBOTS.items())]
+    rows = [(name, target, summary) for name, (target, summary) in ROBOTS.items()]
+    return Table(("robot", "model", "summary"), rows)
 
 
-def _engines() -> list[tuple[str, ...]]:
+def _engines() -> Table:
     from genelab.engines import ENGINES
 
-    return [
-        ("ENGINE", "INSTALLED", "SUMMARY"),
-        *((e.name, "yes" if e.installed else f"no: {e.install}", e.summary) for e in ENGINES.values()),
-    ]
+    return _installable("engine", ENGINES)
 
 
-def _backends() -> list[tuple[str, ...]]:
+def _backends() -> Table:
     from genelab.rl.backends import BACKENDS
 
-    return [
-        ("BACKEND", "INSTALLED", "SUMMARY"),
-        *((b.name, "yes" if b.installed else f"no: {b.install}", b.summary) for b in BACKENDS.values()),
-    ]
+    return _installable("backend", BACKENDS)
+
+
+def _installable(kind: str, parts: Mapping[str, Part]) -> Table:
+    rows = [(p.name, "yes" if p.installed else f"no: {p.install}", p.summary) for p in parts.values()]
+    return Table((kind, "installed", "summary"), rows)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
-from genelab.cli.table import echo_table
+from genelab.core.table import Table
 
 
 def probe(
@@ -41,13 +41,13 @@ def probe(
         ),
         say=typer.echo,
     )
-    rows = [("DIRECTION", "ACHIEVED", "OF COMMAND", "FALLS")]
+    rows = []
     for row in record["directions"]:
         achieved = "-" if row["achieved"] is None else f"{row['achieved']:+.3f}"
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.0%}"
         rows.append((row["direction"], achieved, ratio, f"{row['falls']}/{row['worlds']}"))
     pushed = record["random_with_pushes"]
     rows.append((f"random, pushed, {pushed['seconds']:g} s", "-", "-", f"{pushed['falls']}/{pushed['worlds']}"))
-    echo_table(rows)
+    typer.echo(Table(("direction", "achieved", "of command", "falls"), rows))
     if out is not None:
         typer.echo(f"written to {out}")

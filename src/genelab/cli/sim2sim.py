@@ -1,6 +1,5 @@
 """genelab sim2sim"""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +7,7 @@ import typer
 
 from genelab.cli.options import Dt, Gpu, Task, shortcuts
 from genelab.core.errors import UserError
+from genelab.core.table import Table
 
 
 def sim2sim(
@@ -72,22 +72,15 @@ def sim2sim(
 
 def _print(record: dict[str, Any]) -> None:
     """The comparison as a table and lines."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
     source, baseline = record["source"], record["self_baseline"]
     for engine, gap in record["comparisons"].items():
-        table = Table(title=f"{engine} against {source}", title_justify="left", box=box.SIMPLE_HEAD)
-        table.add_column("metric", no_wrap=True)
-        for column in (source, engine, "difference", "95 % interval", "Holm p", *baseline):
-            table.add_column(column, justify="right", no_wrap=True)
+        columns, rows = ("metric", source, engine, "difference", "95 % interval", "Holm p", *baseline), []
         for name, m in gap["metrics"].items():
             numbers = f"{m['source']:.4g}", f"{m['target']:.4g}", f"{m['difference']:+.3g}"
             tests = f"{m['ci95'][0]:+.2g} to {m['ci95'][1]:+.2g}", f"{m['p_holm']:.2g}"
             ours = (b["metrics"].get(name) for b in baseline.values())
-            table.add_row(name, *numbers, *tests, *("-" if b is None else f"{b['difference']:+.2g}" for b in ours))
-        Console(width=None if sys.stdout.isatty() else 120).print(table)
+            rows.append((name, *numbers, *tests, *("-" if b is None else f"{b['difference']:+.2g}" for b in ours)))
+        typer.echo(Table(columns, rows, f"{engine} against {source}"))
     for engine, scripts in record["open_loop"].items():
         for script, quantities in scripts.items():
             parted = [f"{name} at step {q['first_step']}" for name, q in quantities.items() if q["first_step"]]

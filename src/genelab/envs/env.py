@@ -14,6 +14,7 @@ from torch import Tensor
 from genelab.core.errors import UserError, unknown
 from genelab.core.overrides import validate
 from genelab.core.rng import Streams
+from genelab.core.table import Table
 from genelab.engines import make_engine
 from genelab.envs.cfg import ManagerBasedEnvCfg, ManagerBasedRlEnvCfg
 from genelab.envs.episodes import EpisodeStats, FinishedEpisodes
@@ -174,6 +175,24 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         stats |= {f"curriculum/{name}": value for name, value in self.curriculum_manager.values.items()}
         stats["failed_worlds"] = float(self.failed_worlds)
         return stats
+
+    def tables(self) -> list[Table]:
+        """What each manager consists of; managers without terms are left out."""
+        managers = (
+            self.contacts,
+            self.observation_manager,
+            self.action_manager,
+            self.command_manager,
+            self.reward_manager,
+            self.termination_manager,
+            self.event_manager,
+            self.curriculum_manager,
+            self.metrics_manager,
+        )
+        return [table for manager in managers for table in manager.tables() if table.rows]
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.tables()))
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to continue exactly from between two control steps."""

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.core.table import Table
 from genelab.envs.cfg import ActionTermCfg
-from genelab.envs.managers.base import Manager
+from genelab.envs.managers.base import Manager, built_term_table
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
@@ -101,3 +102,6 @@ class ActionManager(Manager):
 
     def stateful_terms(self) -> Iterable[tuple[str, Any]]:
         return self.terms.items()
+
+    def tables(self) -> list[Table]:
+        return [built_term_table("actions", self.terms)]

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
+from genelab.core.table import Table
 from genelab.envs.cfg import CommandTermCfg
-from genelab.envs.managers.base import Manager
+from genelab.envs.managers.base import Manager, built_term_table
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
@@ -23,6 +24,7 @@ class CommandTerm:
         self._stream = f"command/{name}"
         self.command = torch.zeros(env.num_envs, dim, device=env.device)
         """(N, dim)"""
+        self.dim = dim
         self._time_left = torch.full((env.num_envs,), torch.inf, device=env.device)
 
     def resample(self, env_ids: Tensor) -> None:
@@ -77,3 +79,6 @@ class CommandManager(Manager):
 
     def stateful_terms(self) -> Iterable[tuple[str, Any]]:
         return self.terms.items()
+
+    def tables(self) -> list[Table]:
+        return [built_term_table("commands", self.terms)]

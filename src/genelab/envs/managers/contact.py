@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from genelab.core.table import Table
 from genelab.envs.managers.base import Manager
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ class ContactManager(Manager):
         self.last_air_time = torch.where(self.first_contact, self.air_time, self.last_air_time)
         self.air_time = (self.air_time + dt).masked_fill(self.in_contact, 0.0)
         self.contact_time = (self.contact_time + dt).masked_fill(~self.in_contact, 0.0)
+
+    def tables(self) -> list[Table]:
+        return [Table(("name",), [(name,) for name in self.names], "contact sensors")]
 
     def reset(self, env_ids: Tensor) -> None:
         if self.names:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from genelab.core.table import Table
 from genelab.envs.cfg import CurriculumTermCfg
-from genelab.envs.managers.base import Manager, instances
+from genelab.envs.managers.base import Manager, instances, term_table
 from genelab.envs.terms import Term
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class CurriculumManager(Manager):
 
     def stateful_terms(self) -> Iterable[tuple[str, Any]]:
         return instances(self._terms)
+
+    def tables(self) -> list[Table]:
+        return [term_table("curriculum", self._terms)]
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "values": dict(self.values)}

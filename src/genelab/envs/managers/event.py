@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from genelab.core.table import Table
 from genelab.envs.cfg import EventTermCfg
-from genelab.envs.managers.base import Manager, instances
+from genelab.envs.managers.base import Manager, instances, term_table
 from genelab.envs.terms import Term
 
 if TYPE_CHECKING:
@@ -59,10 +60,21 @@ class EventManager(Manager):
             term(env_ids)
 
     def stateful_terms(self) -> Iterable[tuple[str, Any]]:
-        return instances([*self._modes["startup"], *self._modes["reset"], *self._intervals])
+        return instances(self._terms)
+
+    def tables(self) -> list[Table]:
+        return [term_table("events", self._terms, {"when": _when})]
+
+    @property
+    def _terms(self) -> list[Term]:
+        return [*self._modes["startup"], *self._modes["reset"], *self._intervals]
 
     def _restart_clock(self, row: int, env_ids: Tensor) -> None:
         term = self._intervals[row]
         low, high = term.cfg.interval_s  # type: ignore[attr-defined]
         stream = f"event/{term.name}/interval"
         self._time_left[row, env_ids] = self._env.streams.uniform(stream, (len(env_ids),), low, high)
+
+
+def _when(cfg: EventTermCfg) -> str:
+    return cfg.mode if cfg.interval_s is None else "every {:g} to {:g} s".format(*cfg.interval_s)

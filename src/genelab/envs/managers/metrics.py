@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from genelab.core.table import Table
 from genelab.envs.cfg import MetricTermCfg
-from genelab.envs.managers.base import Manager, instances
-from genelab.envs.terms import Term, check_shape
+from genelab.envs.managers.base import Manager, check_terms, instances, term_table
+from genelab.envs.terms import Term
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
@@ -27,8 +28,7 @@ class MetricsManager(Manager):
 
     def check(self) -> None:
         """Evaluate every term once; raise for the first that does not fit."""
-        for term in self.terms:
-            check_shape(term, term.checked(), (self._env.num_envs,))
+        check_terms(self.terms, self._env.num_envs)
 
     def step(self) -> None:
         for row, term in enumerate(self.terms):
@@ -40,3 +40,6 @@ class MetricsManager(Manager):
 
     def stateful_terms(self) -> Iterable[tuple[str, Any]]:
         return instances(self.terms)
+
+    def tables(self) -> list[Table]:
+        return [term_table("metrics", self.terms)]

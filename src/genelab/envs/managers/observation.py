@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.core.table import Table
 from genelab.envs.cfg import ObservationGroupCfg
-from genelab.envs.managers.base import Manager, instances
+from genelab.envs.managers.base import Manager, first_line, instances
 from genelab.envs.terms import Term, check_shape
 
 if TYPE_CHECKING:
@@ -58,6 +59,17 @@ class ObservationGroup:
         if self._scale is not None:
             frames *= self._scale
         return frames if self._low is None else torch.clamp(frames, self._low, self._high)
+
+    def table(self) -> Table:
+        """A row per term. Noise is shown where the group applies it."""
+        columns = ("name", "size", "noise", "scale", "clip", "description", "parameters")
+        rows = []
+        for (name, size), cfg in zip(self.term_dims.items(), self.cfg.terms.values(), strict=True):
+            noise = f"±{cfg.noise:g}" if self.cfg.noise and cfg.noise else None
+            scale = cfg.scale if cfg.scale != 1.0 else None
+            rows.append((name, size, noise, scale, cfg.clip, first_line(cfg.func), cfg.params))
+        frames = f" x {self.cfg.history} frames" if self.cfg.history > 1 else ""
+        return Table(columns, rows, f"observations: {self.name} ({self.frame_dim}{frames})")
 
 
 class ObservationManager(Manager):
@@ -114,6 +126,9 @@ class ObservationManager(Manager):
 
     def stateful_terms(self) -> Iterable[tuple[str, Any]]:
         return instances(self._terms)
+
+    def tables(self) -> list[Table]:
+        return [group.table() for group in self.groups.values()]
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "history": {name: g.history.clone() for name, g in self.groups.items()}}

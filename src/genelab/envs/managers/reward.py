@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from genelab.core.table import Table
 from genelab.envs.cfg import RewardTermCfg
-from genelab.envs.managers.base import Manager, instances
-from genelab.envs.terms import Term, check_shape
+from genelab.envs.managers.base import Manager, check_terms, instances, term_table
+from genelab.envs.terms import Term
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
@@ -29,8 +30,7 @@ class RewardManager(Manager):
 
     def check(self) -> None:
         """Evaluate every term once; raise for the first that does not fit."""
-        for term in self.terms:
-            check_shape(term, term.checked(), (self._env.num_envs,))
+        check_terms(self.terms, self._env.num_envs)
 
     def compute(self, broken: Tensor | None = None) -> Tensor:
         """(N,) reward of this step, zero in worlds whose physics broke down. Terms of weight zero are not evaluated."""
@@ -54,3 +54,11 @@ class RewardManager(Manager):
 
     def stateful_terms(self) -> Iterable[tuple[str, Any]]:
         return instances(self.terms)
+
+    def tables(self) -> list[Table]:
+        columns = {"weight": lambda cfg: cfg.weight}
+        if any(term.cfg.ramp for term in self.terms):  # type: ignore[attr-defined]
+            columns["ramp"] = lambda cfg: (
+                cfg.ramp and f"{cfg.ramp.start:g} to {cfg.ramp.end:g} in {cfg.ramp.steps} steps"
+            )
+        return [term_table("rewards", self.terms, columns)]
