@@ -132,3 +132,11 @@ def test_an_unknown_model_field_is_an_error_with_the_nearest_name(engine_name):
     engine = make_engine(engine_name, arm_scene(), 1)
     with pytest.raises(UserError, match="body_mass"):
         engine.model_field("body_mas")
+
+
+def test_a_model_field_needs_one_row_for_each_world(engine_name):
+    engine = make_engine(engine_name, arm_scene(), 3)
+    mass = engine.model_field("body_mass")
+    for worlds in (ids(0, 1), ids(0, 0, 1)):
+        with pytest.raises(UserError, match="3 rows for 2 different worlds"):
+            engine.set_model_field("body_mass", worlds, mass)

@@ -24,8 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError
-from genelab.engines.capabilities import Capabilities
+from genelab.core.errors import UserError, unknown
+from genelab.engines.capabilities import MODEL_FIELDS, Capabilities
 from genelab.engines.description import Description
 from genelab.engines.kinematics import Bodies, Kinematics
 from genelab.engines.pictures import Painter
@@ -50,8 +50,6 @@ class Engine(ABC):
     def __init__(self, scene: Scene, num_envs: int, device: str):
         if device.split(":")[0] not in self.capabilities.devices:
             raise UserError(f"engine '{self.name}' runs on {', '.join(self.capabilities.devices)}, not on {device}")
-        if scene.contact_slices:
-            self.require("contact_sensors", "the scene's contact sensors")
         self.scene = scene
         self.model = scene.model
         self.num_envs = num_envs
@@ -81,9 +79,18 @@ class Engine(ABC):
     def model_field(self, name: str) -> Tensor:
         """The values of a model field in every world."""
 
-    @abstractmethod
     def set_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
-        """Give these worlds their own values of a model field."""
+        """Give these worlds, each named once, their own values of a model field: one row per world."""
+        if name not in MODEL_FIELDS:
+            raise unknown("model field", name, MODEL_FIELDS)
+        worlds = len(torch.unique(env_ids))
+        if not values.shape[0] == len(env_ids) == worlds:
+            raise UserError(f"model field '{name}': {values.shape[0]} rows for {worlds} different worlds")
+        self._write_model_field(name, env_ids, values)
+
+    @abstractmethod
+    def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
+        """`set_model_field` with arguments that have been checked."""
 
     @property
     @abstractmethod

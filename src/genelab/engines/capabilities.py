@@ -19,47 +19,33 @@ MODEL_FIELDS = {
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an engine can do and what it promises."""
+    """What differs between engines.
+
+    All engines have contact sensors and jacobians, give the same bits for the same inputs at any number of threads, and
+    continue bit for bit from a `state_dict`: the conformance suite asks for these of each.
+    """
 
     devices: tuple[str, ...]
     model_fields: frozenset[str]
     """Which of `MODEL_FIELDS` can differ between worlds."""
-    contact_sensors: bool
     rays: bool
-    jacobian: bool
-    """How body frames move with the joints; `Engine` computes it where a library does not."""
-    deterministic: bool
-    """Same inputs, same bits, at any number of threads."""
-    exact_state: bool
-    """`state_dict` continues bit for bit."""
+    """Whether `ray` can be asked."""
 
 
 CAPABILITIES = {
     "mujoco": Capabilities(
         devices=("cpu",),
         model_fields=frozenset(MODEL_FIELDS),
-        contact_sensors=True,
         rays=True,
-        jacobian=True,
-        deterministic=True,
-        exact_state=True,
     ),
     "genesis": Capabilities(
         devices=("cpu", "cuda"),
         model_fields=frozenset(MODEL_FIELDS),
-        contact_sensors=True,
         rays=False,
-        jacobian=True,
-        deterministic=True,
-        exact_state=True,
     ),
     "mjwarp": Capabilities(
         devices=("cuda", "cpu"),
         model_fields=frozenset(MODEL_FIELDS),
-        contact_sensors=True,
         rays=True,
-        jacobian=True,
-        deterministic=True,
-        exact_state=True,
     ),
 }

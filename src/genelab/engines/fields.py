@@ -14,10 +14,11 @@ from genelab.core.errors import unknown
 
 @dataclass(frozen=True)
 class Field:
-    """Where a model field of the contract lives in MuJoCo: arrays with the column and sign of the value in each."""
+    """The arrays of a MuJoCo model that hold a model field, with the column and the sign of the value in each."""
 
-    places: tuple[tuple[str, Any, float], ...]
+    arrays: tuple[tuple[str, Any, float], ...]
     derives_constants: bool = False
+    """Whether MuJoCo has to compute other model values anew when this one changes."""
 
 
 FIELDS = {
@@ -34,8 +35,8 @@ FIELDS = {
 }
 
 
-def place(name: str) -> Field:
-    """Where a model field is, by its name in the contract."""
+def find_field(name: str) -> Field:
+    """The arrays of a model field, by its name in the contract."""
     if name not in FIELDS:
         raise unknown("model field", name, FIELDS)
     return FIELDS[name]
@@ -43,5 +44,5 @@ def place(name: str) -> Field:
 
 def nominal(model: mujoco.MjModel, name: str) -> Tensor:
     """The value of a model field in the compiled scene, before any world has its own."""
-    array, column, sign = place(name).places[0]
+    array, column, sign = find_field(name).arrays[0]
     return torch.tensor(np.asarray(attrgetter(array)(model))[column] * sign, dtype=torch.float32)

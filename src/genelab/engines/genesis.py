@@ -1,8 +1,8 @@
 """Genesis: `genesis-world`, each kernel over all worlds, on the CPU (one thread) or on CUDA.
 
-It runs in Genesis's MuJoCo compatibility mode, where it follows MuJoCo to about 1e-6 a second, also in contact. It does
-so in 32 bits, and so 32 bits it is: half the memory traffic of 64, and what GPUs are fast in. After the build all that
-`describe` knows is read back from Genesis and compared with the compiled model; a difference is an error.
+It runs in Genesis's MuJoCo compatibility mode, where it follows MuJoCo to about 1e-6 a second, also in contact. It uses
+32 bits, which take half the memory traffic of 64 and which GPUs are fast in. After the build, all that `describe` knows
+is read back from Genesis and compared with the compiled model; a difference is an error.
 
 The first build compiles kernels for a minute or two. They fit every scene and number of worlds, so further engines of
 one process build in a second or less. Genesis writes them to its cache on disk when the process ends (not when it is
@@ -104,10 +104,7 @@ class GenesisEngine(Engine):
             return self._solver.get_gravity().clone()
         raise unknown("model field", name, MODEL_FIELDS)
 
-    def set_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
-        worlds = len(torch.unique(env_ids))
-        if not values.shape[0] == len(env_ids) == worlds:
-            raise UserError(f"model field '{name}': {values.shape[0]} rows for {worlds} different worlds")
+    def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
         with no_traces():
             if name in _LINK_FIELDS:
                 values = torch.diag_embed(values) if name == "body_inertia" else values
@@ -122,10 +119,8 @@ class GenesisEngine(Engine):
                 self._set_gains(name, env_ids, values)
             elif name == "geom_friction":
                 self._set_friction(env_ids, values)
-            elif name == "gravity":
-                self._solver.set_gravity(values, env_ids)
             else:
-                raise unknown("model field", name, MODEL_FIELDS)
+                self._solver.set_gravity(values, env_ids)
 
     @property
     def actuator_force(self) -> Tensor:

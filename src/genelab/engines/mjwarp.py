@@ -29,13 +29,13 @@ from genelab.core.errors import UserError, unknown
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
-from genelab.engines.fields import FIELDS, place
+from genelab.engines.fields import FIELDS, find_field
 from genelab.scene.scene import Scene
 
 _STATE = ("time", "qpos", "qvel", "act", "history", "plastic", "qacc_warmstart", "ctrl")
 """What a world remembers from one physics step to the next."""
 _OUTPUTS = ("actuator_force", "sensordata")
-_FIELD_ARRAYS = sorted({array for field in FIELDS.values() for array, _, _ in field.places})
+_FIELD_ARRAYS = sorted({array for field in FIELDS.values() for array, _, _ in field.arrays})
 _CONSTANTS = ("body_subtreemass", "body_invweight0", "dof_invweight0", "tendon_invweight0", "actuator_acc0")
 """Model arrays that follow from masses and inertias."""
 _DESCRIBED = ("jnt_limited", "jnt_range", "actuator_forcelimited", "actuator_forcerange")
@@ -95,14 +95,12 @@ class MjwarpEngine(Engine):
         self._state_changed()
 
     def model_field(self, name: str) -> Tensor:
-        array, column, sign = place(name).places[0]
+        array, column, sign = find_field(name).arrays[0]
         return self._arrays[array][column] * sign
 
-    def set_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
-        field, worlds = place(name), len(torch.unique(env_ids))
-        if not values.shape[0] == len(env_ids) == worlds:
-            raise UserError(f"model field '{name}': {values.shape[0]} rows for {worlds} different worlds")
-        for array, column, sign in field.places:
+    def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
+        field = find_field(name)
+        for array, column, sign in field.arrays:
             rows = self._arrays[array][env_ids]
             rows[column] = values * sign
             self._arrays[array][env_ids] = rows

@@ -13,11 +13,11 @@ import torch
 from mujoco.batch import Batch, SimulationError
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import unknown
 from genelab.engines.base import Engine, numpy_ids
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
-from genelab.engines.fields import place as _place
+from genelab.engines.fields import find_field
 from genelab.scene.scene import Scene
 
 _BAD_STATE = [
@@ -87,18 +87,16 @@ class MujocoEngine(Engine):
         self._state_changed()
 
     def model_field(self, name: str) -> Tensor:
-        array, column, sign = _place(name).places[0]
+        array, column, sign = find_field(name).arrays[0]
         shared = self._shared(array)
         per_world = self._expanded.get(array)
         values = np.broadcast_to(shared, (self.num_envs, *shared.shape)) if per_world is None else per_world
         return torch.tensor(values[column] * sign, dtype=torch.float32)
 
-    def set_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
-        field, ids = _place(name), numpy_ids(env_ids)
-        if not values.shape[0] == len(env_ids) == len(ids):
-            raise UserError(f"model field '{name}': {values.shape[0]} rows for {len(ids)} different worlds")
+    def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
+        field, ids = find_field(name), numpy_ids(env_ids)
         order = np.argsort(env_ids.numpy(), kind="stable")
-        for array, column, sign in field.places:
+        for array, column, sign in field.arrays:
             if array not in self._expanded:
                 self._expanded[array] = self._batch.expand(array)
             rows = self._expanded[array][ids]

@@ -45,7 +45,6 @@ class HandDisplacementAction(ActionTerm):
     cfg: HandDisplacementActionCfg
 
     def __init__(self, name: str, cfg: HandDisplacementActionCfg, env: ManagerBasedRlEnv):
-        env.engine.require("jacobian", f"action term '{name}'")
         robot = env.robot
         joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
         [hand] = match_names(cfg.hand, robot.body_names, "body", robot.name)
