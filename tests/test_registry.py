@@ -1,5 +1,6 @@
 """Tasks by name: cheap to list, open to other packages, and helpful about typos."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -32,6 +33,11 @@ LIGHT_COMMANDS = [
 ]
 
 
+def with_path(directory: Path) -> dict[str, str]:
+    """An environment in which `directory` comes before what is on the path already, such as a source tree."""
+    return {"PYTHONPATH": os.pathsep.join((str(directory), os.environ.get("PYTHONPATH", "")))}
+
+
 def offer_tasks(root: Path, name: str, source: str, target: str = "offer") -> None:
     """Lay out an installed package `name` whose entry point offers tasks."""
     (root / f"{name}.py").write_text(source)
@@ -49,8 +55,8 @@ def offer():
         TaskSpec(
             id="Their-Pendulum-v0",
             summary="A task of another package",
-            env="genelab.tasks.pendulum:single",
-            agents={"rsl_rl": "genelab.tasks.pendulum:single_ppo"},
+            env="genelab.tasks.pendulum.balance:single",
+            agents={"rsl_rl": "genelab.tasks.pendulum.agents:single_ppo"},
         )
     ]
 """
@@ -100,7 +106,7 @@ def test_tasks_of_an_installed_package_are_listed(
     genelab: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     offer_tasks(tmp_path, "theirs", GOOD_PACKAGE)
-    done = genelab("list", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    done = genelab("list", cwd=tmp_path, env=with_path(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "Their-Pendulum-v0" in done.stdout
     assert all(task in done.stdout for task in PENDULUMS)
@@ -110,7 +116,7 @@ def test_a_task_of_an_installed_package_can_be_played(
     genelab: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     offer_tasks(tmp_path, "theirs", GOOD_PACKAGE)
-    done = genelab("play", "Their-Pendulum-v0", "--steps", 3, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    done = genelab("play", "Their-Pendulum-v0", "--steps", 3, cwd=tmp_path, env=with_path(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "played 3 steps" in done.stdout
 
@@ -129,7 +135,7 @@ def test_a_broken_package_is_a_warning_and_the_other_tasks_are_listed(
     source: str, target: str, genelab: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     offer_tasks(tmp_path, "broken", source, target)
-    done = genelab("list", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    done = genelab("list", cwd=tmp_path, env=with_path(tmp_path))
     assert done.returncode == 0, done.stderr
     assert all(task in done.stdout for task in PENDULUMS)
     assert "broken:offer" in done.stderr
@@ -141,7 +147,7 @@ def test_a_package_cannot_replace_a_task_that_exists(
 ) -> None:
     source = GOOD_PACKAGE.replace("Their-Pendulum-v0", "GeneLab-Inverted-Pendulum-v0")
     offer_tasks(tmp_path, "theirs", source)
-    done = genelab("list", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    done = genelab("list", cwd=tmp_path, env=with_path(tmp_path))
     assert done.returncode == 0
     assert "registered twice" in done.stderr
 
@@ -155,7 +161,7 @@ def test_loading_the_bundled_tasks_gives_no_warning() -> None:
 def test_registering_another_task_under_a_taken_name_is_an_error_that_names_both() -> None:
     taken = find("GeneLab-Inverted-Pendulum-v0")
     other = TaskSpec(id=taken.id, summary="", env="elsewhere:env")
-    with pytest.raises(UserError, match=r"registered twice, by genelab\.tasks\.pendulum:single and elsewhere:env"):
+    with pytest.raises(UserError, match=r"registered twice, by genelab\.tasks\.\S+:single and elsewhere:env"):
         register(other)
     assert find(taken.id) == taken
 
@@ -199,7 +205,20 @@ def test_a_task_without_agents_can_not_be_trained() -> None:
         TaskSpec(id="Scene-v0", summary="", env="a:b").agent_cfg()
 
 
-@pytest.mark.parametrize("reference", ["nowhere:thing", "genelab.tasks.pendulum:triple", "genelab.tasks.pendulum"])
+@pytest.mark.parametrize(
+    "reference", ["nowhere:thing", "genelab.tasks.pendulum.balance:triple", "genelab.tasks.pendulum"]
+)
 def test_a_reference_that_leads_nowhere_is_an_error_that_names_it(reference: str) -> None:
     with pytest.raises(UserError, match=f"cannot load '{reference}'"):
         load(reference)
+
+
+def test_a_package_among_the_tasks_is_all_that_a_new_domain_needs(tmp_path: Path, monkeypatch) -> None:
+    import genelab.tasks
+
+    domain = tmp_path / "juggling"
+    domain.mkdir()
+    spec = 'TaskSpec(id="Juggle-v0", summary="Juggle", env="nowhere:juggle")'
+    (domain / "__init__.py").write_text(f"from genelab.core.registry import TaskSpec\nTASKS = [{spec}]\n")
+    monkeypatch.setattr(genelab.tasks, "__path__", [*genelab.tasks.__path__, str(tmp_path)])
+    assert "Juggle-v0" in [spec.id for spec in genelab.tasks.bundled()]
