@@ -92,7 +92,7 @@ class ManagerBasedEnv:
 
 
 class ManagerBasedRlEnv(ManagerBasedEnv):
-    """A task in `num_envs` worlds that reset themselves when their episode ends."""
+    """A task in `num_envs` worlds, which start new episodes by themselves unless ``auto_reset`` is false."""
 
     cfg: ManagerBasedRlEnvCfg
 
@@ -123,12 +123,16 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         return self.action_manager.dim
 
     @torch.no_grad()
-    def reset(self, seed: int | None = None) -> dict[str, Tensor]:
-        """Start a new episode in every world and return the first observations. A seed restarts all streams."""
+    def reset(self, seed: int | None = None, env_ids: Tensor | None = None) -> dict[str, Tensor]:
+        """Start new episodes, in every world or in these, and return the observations. A seed restarts all streams."""
         if seed is not None:
             self.streams = Streams(seed, self.device)
-        self._reset_worlds(self._all_ids)
-        self.obs = self.observation_manager.compute_first(self._all_ids, self.observation_manager.compute())
+        if env_ids is None:
+            self._reset_worlds(self._all_ids)
+            self.obs = self.observation_manager.compute_first(self._all_ids, self.observation_manager.compute())
+        else:
+            self._reset_worlds(env_ids)
+            self.obs = self.observation_manager.compute_first(env_ids, dict(self.obs))
         return self.obs
 
     @torch.no_grad()
@@ -161,8 +165,16 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         if len(done):
             extras["finished"] = self._finish(done, success)
             extras["final_obs"] = self.obs
-            self._restart(done)
+            if self.cfg.auto_reset:
+                self.reset(env_ids=done)
         return self.obs, rewards, self.terminated, self.truncated, extras
+
+    def require_auto_reset(self, asked_by: str) -> None:
+        """Raise unless worlds start new episodes by themselves."""
+        if not self.cfg.auto_reset:
+            raise UserError(
+                f"env.auto_reset is false, but {asked_by} needs worlds that start new episodes by themselves"
+            )
 
     def randomize_episode_start(self) -> None:
         """Pretend that the worlds are at different points of their episodes, so that they do not end all at once."""
@@ -266,11 +278,6 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             check_shape(self._success_term, self._success_term.checked(), (self.num_envs,), torch.bool)
         self.event_manager.check()
         self.curriculum_manager.check()
-
-    def _restart(self, done: Tensor) -> None:
-        """Begin new episodes in the worlds whose episode has just ended."""
-        self._reset_worlds(done)
-        self.obs = self.observation_manager.compute_first(done, dict(self.obs))
 
     def _reset_worlds(self, env_ids: Tensor) -> None:
         self.curriculum_manager.reset(env_ids)

@@ -30,7 +30,11 @@ Observation = np.ndarray | dict[str, np.ndarray]
 
 
 class GymVectorEnv(VectorEnv):
-    """All worlds of one environment. Worlds reset in the step in which their episode ends (``SAME_STEP``)."""
+    """All worlds of one environment.
+
+    Worlds reset in the step in which their episode ends (``SAME_STEP``), or, with ``env.auto_reset`` false, when
+    ``reset(options={"reset_mask": …})`` asks for it (``DISABLED``).
+    """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
 
@@ -44,6 +48,8 @@ class GymVectorEnv(VectorEnv):
     ):
         self.env = _make(task, num_envs, play, overrides)
         self.metadata = {**self.metadata, "render_fps": round(1.0 / self.env.step_dt)}
+        if not self.env.cfg.auto_reset:
+            self.metadata["autoreset_mode"] = AutoresetMode.DISABLED
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.single_observation_space, self.single_action_space = _spaces(self.env)
@@ -53,12 +59,17 @@ class GymVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start new episodes everywhere. One seed fixes all worlds; of a list the first counts."""
+        """Start new episodes, everywhere or where the option ``reset_mask`` says so.
+
+        One seed fixes all worlds; of a list the first counts.
+        """
         if isinstance(seed, list | tuple):
             seed = seed[0]
         if seed is not None:
             self._np_random, self._np_random_seed = seeding.np_random(seed)
-        return _observe(self.env, self.env.reset(seed=seed)), {}
+        mask = (options or {}).get("reset_mask")
+        worlds = None if mask is None else torch.as_tensor(mask, device=self.env.device).nonzero().flatten()
+        return _observe(self.env, self.env.reset(seed=seed, env_ids=worlds)), {}
 
     def step(self, actions: np.ndarray) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         obs, rewards, terminated, truncated, extras = self.env.step(_tensor(actions, self.env))

@@ -1,12 +1,13 @@
 """Environments whose episodes can be compared world by world, and the policy of a checkpoint in them."""
 
+import dataclasses
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from genelab.core.config import from_dict
-from genelab.envs import ManagerBasedRlEnv
+from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.rl.backends import make_backend
 from genelab.rl.backends.base import Policy
 from genelab.rl.checkpoint import INFO_KEY
@@ -19,8 +20,8 @@ class PairedEnv(ManagerBasedRlEnv):
     and pushes at the same steps, also after one of them has let a robot fall.
     """
 
-    def _restart(self, done: Tensor) -> None:
-        pass
+    def __init__(self, cfg: ManagerBasedRlEnvCfg, seed: int = 0):
+        super().__init__(dataclasses.replace(cfg, auto_reset=False), seed)
 
     @property
     def worlds(self) -> Tensor:

@@ -72,6 +72,7 @@ def evaluate(
     The seed fixes everything: resets, noise and, for a stochastic policy, its samples. The global generator is left
     as it was.
     """
+    env.require_auto_reset("an evaluation")
     started = time.perf_counter()
     records = _Records(env, episodes_per_env)
     with one_torch_thread(), torch.random.fork_rng(devices=[]):

@@ -41,27 +41,20 @@ def record(env: ManagerBasedRlEnv, policy: Policy, steps: int, seed: int = 0) ->
 
     All worlds start anew half-way, so that every recording shows whether recurrent states are forgotten in time.
     """
-    groups = [env.observation_manager.groups[name] for name in policy.actor.obs_groups]
-    for group in groups:
-        group.raw = True
     obs, starts, actions = [], [], []
-    for step in range(steps):
-        if step in (0, steps // 2):
-            env.reset(seed + step)
-            policy.reset()
-            started = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
-        seen = {name: value.clone() for name, value in env.obs.items()}
-        for group in groups:
-            frames = seen[group.name].unflatten(1, (group.cfg.history, group.frame_dim))
-            seen[group.name] = group.process(frames).flatten(1)
-        obs.append(torch.cat([env.obs[group.name] for group in groups], dim=1).cpu())
-        starts.append(started.cpu())
-        actions.append(policy.act(seen).cpu())
-        _, _, terminated, truncated, _ = env.step(actions[-1].to(env.device))
-        started = terminated | truncated
-        policy.reset(started.nonzero().flatten())
-    for group in groups:
-        group.raw = False
+    with env.observation_manager.raw(policy.actor.obs_groups) as groups:
+        for step in range(steps):
+            if step in (0, steps // 2):
+                env.reset(seed + step)
+                policy.reset()
+                started = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+            seen = env.obs | {group.name: group.process_raw(env.obs[group.name]) for group in groups}
+            obs.append(torch.cat([env.obs[group.name] for group in groups], dim=1).cpu())
+            starts.append(started.cpu())
+            actions.append(policy.act(seen).cpu())
+            _, _, terminated, truncated, _ = env.step(actions[-1].to(env.device))
+            started = terminated | truncated
+            policy.reset(started.nonzero().flatten())
     return Recording(torch.stack(obs), torch.stack(starts), torch.stack(actions))
 
 

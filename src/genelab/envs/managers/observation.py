@@ -1,6 +1,7 @@
 """Observations: terms side by side, then noise, scale and clip for a whole group at once, then history."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -44,7 +45,7 @@ class ObservationGroup:
         self._high = per_column([high for _, high in limits]) if clipped else None
         self.history = torch.zeros(env.num_envs, cfg.history, self.frame_dim, device=env.device)
         self.raw = False
-        """Leave scale and clip to whoever reads the observations, as with an exported policy."""
+        """Whether scale and clip are left to the reader; see `ObservationManager.raw`."""
         self._env = env
 
     def frame(self, values: list[Tensor]) -> Tensor:
@@ -53,6 +54,11 @@ class ObservationGroup:
         if self._noise is not None:
             frame += self._env.streams.uniform(f"noise/{self.name}", frame.shape, -1.0, 1.0).mul_(self._noise)
         return frame if self.raw else self.process(frame)
+
+    def process_raw(self, observations: Tensor) -> Tensor:
+        """Scale and clip what the group gave while it was raw.  (N, dim)"""
+        frames = observations.clone().unflatten(1, (self.cfg.history, self.frame_dim))
+        return self.process(frames).flatten(1)
 
     def process(self, frames: Tensor) -> Tensor:
         """Scale and clip raw frames (…, frame_dim). `frames` itself may change."""
@@ -107,6 +113,21 @@ class ObservationManager(Manager):
                 frame = group.history.flatten(1).clone()  # the history goes on changing
             observations[name] = frame
         return observations
+
+    @contextmanager
+    def raw(self, names: Iterable[str]) -> Iterator[list[ObservationGroup]]:
+        """These groups, which leave scale and clip to the reader for as long as the context lasts.
+
+        As an exported policy does, which scales and clips what sensors measure by itself.
+        """
+        groups = [self.groups[name] for name in names]
+        try:
+            for group in groups:
+                group.raw = True
+            yield groups
+        finally:
+            for group in groups:
+                group.raw = False
 
     def peek(self, name: str) -> Tensor:
         """One group's processed values of the present state, (N, dim). Only for groups without noise and history."""

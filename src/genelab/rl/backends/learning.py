@@ -27,6 +27,7 @@ class LearningBackend(Backend):
         warm_start: dict[str, Any] | None = None,
         hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
     ) -> TrainResult:
+        env.require_auto_reset("training")
         # The libraries draw weights, actions and minibatches from the global generators. Their states are saved.
         seed = derive_seed(agent_cfg.seed, "learner")
         torch.manual_seed(seed)
