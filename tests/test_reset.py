@@ -1,12 +1,25 @@
 """Resets: when worlds start new episodes, in which order things are reset, and who may write the state."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.core.registry import find
-from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from genelab.envs import (
+    CommandTerm,
+    CommandTermCfg,
+    CurriculumTermCfg,
+    ManagerBasedRlEnv,
+    ManagerBasedRlEnvCfg,
+    MetricTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    StatefulTerm,
+)
 from genelab.envs.gym import GymVectorEnv
 from genelab.rl.evaluator import RandomPolicy, evaluate
 
@@ -78,6 +91,102 @@ def test_gymnasium_resets_the_worlds_of_a_mask():
     envs.reset(options={"reset_mask": [True, False, True]})
     assert envs.env.episode_length_buf.tolist() == [0, 1, 0]
     assert envs.metadata["autoreset_mode"].name == "DISABLED"
+
+
+# The order of a reset -------------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class PoseCommandCfg(CommandTermCfg):
+    """A pose of cart and pole that the episode starts in."""
+
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "PoseCommand":
+        return PoseCommand(name, self, env, dim=2)
+
+
+class PoseCommand(CommandTerm):
+    """See `PoseCommandCfg`."""
+
+    def resample(self, env_ids: Tensor) -> None:
+        self.command[env_ids] = self._env.streams.uniform(self._stream, (len(env_ids), 2), -0.2, 0.2)
+
+    def write_state(self, env_ids: Tensor) -> None:
+        self._env.robot.write_joints(env_ids, self.command[env_ids], torch.zeros(len(env_ids), 2))
+
+
+def command_env(seed: int = 0, **overrides: Any) -> ManagerBasedRlEnv:
+    cfg = config()
+    cfg.commands = {"pose": PoseCommandCfg()}
+    for name, value in overrides.items():
+        setattr(cfg, name, value)
+    return ManagerBasedRlEnv(cfg, seed)
+
+
+def joint_positions(env: ManagerBasedRlEnv) -> Tensor:
+    """Joint positions.  (N, 2)"""
+    return env.robot.joint_pos
+
+
+class StartsAtTheCommand(StatefulTerm):
+    """How far the state at the last reset was from the command.  (N,)"""
+
+    def __init__(self, env: ManagerBasedRlEnv):
+        self._env = env
+        self._distance = torch.zeros(env.num_envs)
+
+    def __call__(self, env: ManagerBasedRlEnv) -> Tensor:
+        return self._distance
+
+    def reset(self, env_ids: Tensor) -> None:
+        away = self._env.robot.joint_pos - self._env.command_manager["pose"]
+        self._distance[env_ids] = away[env_ids].abs().sum(dim=1)
+
+
+def test_a_command_writes_the_state_after_the_reset_events():
+    env = command_env()
+    assert "jitter" in env.cfg.events
+    assert torch.equal(env.robot.joint_pos, env.command_manager["pose"])
+    topple(env, 1)
+    env.step(no_action(env))
+    assert torch.equal(env.robot.joint_pos[1], env.command_manager["pose"][1])
+    assert not torch.equal(env.robot.joint_pos[0], env.command_manager["pose"][0])
+
+
+def test_first_observations_and_resets_of_terms_see_the_state_that_a_command_wrote():
+    observations = {"policy": ObservationGroupCfg(terms={"pos": ObservationTermCfg(joint_positions)})}
+    metrics = {"distance": MetricTermCfg(StartsAtTheCommand)}
+    env = command_env(observations=observations, metrics=metrics)
+    assert torch.equal(env.obs["policy"], env.command_manager["pose"])
+    env.step(no_action(env))
+    assert env.metrics_manager.episode_sums.abs().max() == 0.0
+
+
+def record_command(env: ManagerBasedRlEnv, env_ids: Tensor) -> float:
+    """The first world's command, as the curriculum finds it."""
+    return float(env.command_manager["pose"][0, 0])
+
+
+def test_the_curriculum_sees_the_command_that_the_episode_ended_with():
+    env = command_env(curriculum={"seen": CurriculumTermCfg(record_command)})
+    before = float(env.command_manager["pose"][0, 0])
+    env.reset()
+    assert env.curriculum_manager.values["seen"] == before != float(env.command_manager["pose"][0, 0])
+
+
+def test_a_command_does_not_write_the_state_when_it_changes_within_an_episode():
+    env = command_env(commands={"pose": PoseCommandCfg(resampling_s=(0.02, 0.02))})
+    first = env.command_manager["pose"].clone()
+    for _ in range(3):
+        env.step(no_action(env))
+    assert not torch.equal(env.command_manager["pose"], first)
+    assert (env.robot.joint_pos - first).abs().max() < 0.05
+
+
+def test_a_command_leaves_the_draws_of_everything_else_as_they_are():
+    with_command, without = command_env(seed=4), ManagerBasedRlEnv(config(), seed=4)
+    names = ("noise/policy", "event/jitter_joints", "something/else")
+    for name in names:
+        assert torch.equal(with_command.streams.uniform(name, (5,)), without.streams.uniform(name, (5,)))
 
 
 # Raw observations -----------------------------------------------------------------------------------------------------

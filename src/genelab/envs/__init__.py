@@ -19,12 +19,15 @@ from genelab.envs.cfg import (
     TermCfg,
 )
 from genelab.envs.env import ManagerBasedEnv, ManagerBasedRlEnv
+from genelab.envs.managers import ActionTerm, CommandTerm
 from genelab.envs.terms import BodyRef, BodyRefs, JointRef, JointRefs, SensorRefs, SiteRefs, StatefulTerm
 
 __all__ = [
+    "ActionTerm",
     "ActionTermCfg",
     "BodyRef",
     "BodyRefs",
+    "CommandTerm",
     "CommandTermCfg",
     "CurriculumTermCfg",
     "DoneTermCfg",

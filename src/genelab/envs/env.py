@@ -3,6 +3,18 @@
 One control step of `ManagerBasedRlEnv`, in order: process the action, advance physics by `decimation` steps, count,
 commands, interval events, rewards, terminations, observations of the reached state (these are the true last
 observations of episodes that end here), reset of finished worlds, first observations of the new episodes.
+
+A reset, in order:
+
+1. curriculum terms, which still see the state and the command that the episode ended with;
+2. the engine: default pose, at rest;
+3. reset events, which place and disturb;
+4. commands, in the order of the config: each draws its value, then may write the state (`CommandTerm.write_state`),
+   so a motion clip starts from its own pose whatever the events did;
+5. what reads the new state: contacts, actions, rewards, terminations, metrics and observations;
+6. the first observations.
+
+Every draw comes from a named stream, so none depends on this order.
 """
 
 from typing import Any
@@ -280,13 +292,22 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.curriculum_manager.check()
 
     def _reset_worlds(self, env_ids: Tensor) -> None:
+        """Steps 1 to 5 of a reset; see the module's docstring."""
         self.curriculum_manager.reset(env_ids)
         self.engine.reset(env_ids)
         self.episode_length_buf[env_ids] = 0
         self._skipped_steps[env_ids] = 0
-        for name, manager in self._managers.items():
-            if name != "curriculum":
-                manager.reset(env_ids)
+        self.event_manager.reset(env_ids)
+        self.command_manager.reset(env_ids)
+        for manager in (
+            self.contacts,
+            self.action_manager,
+            self.reward_manager,
+            self.termination_manager,
+            self.metrics_manager,
+            self.observation_manager,
+        ):
+            manager.reset(env_ids)
 
     def _broken_worlds(self) -> Tensor | None:
         """Worlds whose physics broke down in this step, or None."""

@@ -40,8 +40,15 @@ class CommandTerm:
         if len(due):
             self._renew(due)
 
+    def write_state(self, env_ids: Tensor) -> None:
+        """Put these worlds into the state that their new commands begin with. Nothing, unless overridden.
+
+        Called at reset, after the reset events and after `resample`. Not when a command changes within an episode.
+        """
+
     def reset(self, env_ids: Tensor) -> None:
         self._renew(env_ids)
+        self.write_state(env_ids)
 
     def _renew(self, env_ids: Tensor) -> None:
         if self.cfg.resampling_s is not None:
