@@ -15,8 +15,7 @@ import pytest
 
 from genelab.cli.main import run as genelab_command
 from genelab.core.stats import summarize
-from genelab.experiment import run as run_module
-from genelab.experiment.report import data, page, write_report
+from genelab.experiment.report import page, write_report
 from genelab.experiment.report.curves import curves, of_metric, thin
 from genelab.experiment.report.data import load_entries
 from genelab.experiment.report.numbers import duration, number, plus_minus, si, tick_labels, ticks
@@ -323,14 +322,6 @@ def test_a_report_that_cannot_be_written_is_one_line(runs: Path, mistake: Callab
 
 
 # Parts
-
-
-def test_file_names_are_those_of_the_run_directory() -> None:
-    from genelab.experiment.summary import SUMMARY_FILE
-    from genelab.rl.eval_callback import EVALUATIONS_FILE
-
-    assert (data.RUN_FILE, data.METRICS_FILE) == (run_module.RUN_FILE, run_module.METRICS_FILE)
-    assert (data.SUMMARY_FILE, data.EVALUATIONS_FILE) == (SUMMARY_FILE, EVALUATIONS_FILE)
 
 
 def test_a_report_needs_no_torch() -> None:

@@ -4,7 +4,6 @@ A suite is ``[{"task", "checkpoint", "episodes", "seed", "num_envs"}, …]``; a 
 report can serve as the reference of the next one.
 """
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 from genelab.core.errors import UserError, hint
 from genelab.core.files import make_parent, write_json
+from genelab.core.json_data import read_json
 from genelab.core.registry import find
 from genelab.experiment import provenance
 from genelab.experiment.bundle import resolve_checkpoint
@@ -68,7 +68,7 @@ def run_benchmark(request: BenchmarkRequest, say: Callable[[str], None] = print)
 
 def read_suite(path: Path) -> list[dict[str, Any]]:
     """The entries of a suite file; a mistake is an error that names the entry."""
-    data = _read_json(path)
+    data = read_json(path)
     if not isinstance(data, list) or not data:
         raise UserError(f"suite '{path}' must be a list of entries with task and checkpoint")
     for number, entry in enumerate(data, start=1):
@@ -95,7 +95,7 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
 
 def read_reference(path: Path, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each entry of a suite, the result of an earlier report for the same task and checkpoint."""
-    data = _read_json(path)
+    data = read_json(path)
     results = data.get("results") if isinstance(data, dict) else None
     if not isinstance(results, list):
         raise UserError(f"reference '{path}' is not a report of genelab benchmark")
@@ -141,12 +141,3 @@ def _line(result: dict[str, Any]) -> str:
         verdict = "REGRESSION" if result["comparison"]["regression"] else "ok"
         line += f", reference {result['comparison']['reference']:.3f}: {verdict}"
     return line
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text())
-    except OSError as error:
-        raise UserError(f"cannot read '{path}': {error.strerror}") from error
-    except ValueError as error:
-        raise UserError(f"'{path}' is not JSON: {error}") from error

@@ -6,12 +6,13 @@ from typing import Any
 
 from genelab.core.config import from_dict
 from genelab.core.errors import UserError
+from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
-from genelab.experiment.bundle import bundled_checkpoint, resolve_checkpoint
-from genelab.experiment.run import RUN_FILE, Run
+from genelab.experiment.bundle import PREFIX, bundled_checkpoint, resolve_checkpoint
+from genelab.experiment.run import Run
 from genelab.experiment.setup import Setup, apply_run_changes, resolve
 from genelab.rl.backends import BACKENDS, make_backend
-from genelab.rl.backends.base import InferenceSetup
+from genelab.rl.backends.base import InferenceSetup, Policy
 from genelab.rl.checkpoint import INFO_KEY, read_checkpoint, saved_checkpoints
 
 
@@ -35,8 +36,13 @@ def setup_policy(
     if num_envs is not None:
         setup.env_cfg.num_envs = num_envs
     env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
-    policy = make_backend(infos["backend"]).load(env, from_dict(Any, infos["agent"]), checkpoint)
-    return setup, InferenceSetup(env, policy), infos
+    return setup, InferenceSetup(env, load_policy(env, checkpoint)), infos
+
+
+def load_policy(env: ManagerBasedRlEnv, checkpoint: dict[str, Any]) -> Policy:
+    """The policy of a checkpoint, with its own normalisation statistics, for these worlds."""
+    infos = checkpoint[INFO_KEY]
+    return make_backend(infos["backend"]).load(env, from_dict(Any, infos["agent"]), checkpoint)
 
 
 def resolve_policy(
@@ -65,6 +71,21 @@ def resolve_policy(
         if change.old != change.new:
             say(f"from the run: {change}")
     return setup, checkpoint
+
+
+def find_checkpoint(name: str | None, task: str, say: Callable[[str], None]) -> Path:
+    """A checkpoint by file, run directory, ``bundled`` or ``bundled:<task>``; None chooses as play does and says so."""
+    if name is None:
+        path, which = choose_checkpoint(task)
+        say(f"checkpoint: {path} ({which})")
+        return path
+    path = resolve_checkpoint(f"{PREFIX}{task}" if name == PREFIX.rstrip(":") else name)
+    if (path / RUN_FILE).is_file():
+        saved = saved_checkpoints(path)
+        if not saved:
+            raise UserError(f"the run '{path}' has no checkpoint yet")
+        return saved[-1]
+    return path
 
 
 def choose_checkpoint(task: str, root: Path = Path("logs")) -> tuple[Path, str]:

@@ -1,16 +1,11 @@
-"""Environments whose episodes can be compared world by world, and the policy of a checkpoint in them."""
+"""Environments whose episodes can be compared world by world."""
 
 import dataclasses
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from genelab.core.config import from_dict
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.rl.backends import make_backend
-from genelab.rl.backends.base import Policy
-from genelab.rl.checkpoint import INFO_KEY
 
 
 class PairedEnv(ManagerBasedRlEnv):
@@ -27,9 +22,3 @@ class PairedEnv(ManagerBasedRlEnv):
     def worlds(self) -> Tensor:
         """Ids of all worlds."""
         return torch.arange(self.num_envs, device=self.device)
-
-
-def load_policy(env: ManagerBasedRlEnv, checkpoint: dict[str, Any]) -> Policy:
-    """The policy of a checkpoint, with its own normalisation statistics, for these worlds."""
-    infos = checkpoint[INFO_KEY]
-    return make_backend(infos["backend"]).load(env, from_dict(Any, infos["agent"]), checkpoint)

@@ -16,8 +16,8 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.core.files import make_parent, write_json
 from genelab.experiment import provenance
-from genelab.experiment.inference import resolve_policy
-from genelab.experiment.paired import PairedEnv, load_policy
+from genelab.experiment.inference import load_policy, resolve_policy
+from genelab.experiment.paired import PairedEnv
 from genelab.mdp.commands import VelocityCommand, VelocityCommandCfg
 from genelab.rl.backends.base import Policy
 

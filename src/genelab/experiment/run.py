@@ -1,12 +1,6 @@
-"""The run directory: what a training writes, and what it is resumed from.
+"""A run on disk: what a training writes, and what it is resumed from.
 
-    run.json                     what was run, with what, and how it ended
-    params/env.json, agent.json  complete configs
-    metrics.jsonl                one line per iteration; also as TensorBoard events
-    model_<iter>.pt              checkpoints; model_final.pt at the end (sb3: model_<steps>_steps.zip and model.zip)
-    state/resume.pt              the last complete state
-
-Every file but the growing logs appears by write-then-rename.
+`genelab.core.run_files` lists the files. Every one but the growing logs appears by write-then-rename.
 """
 
 import json
@@ -20,12 +14,10 @@ import torch
 from genelab.core.config import from_dict, to_dict
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_atomic, write_json, write_text
+from genelab.core.json_data import read_json
+from genelab.core.run_files import AGENT_FILE, ENV_FILE, METRICS_FILE, RUN_FILE, STATE_FILE
 from genelab.experiment.console import make_progress
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
-
-RUN_FILE = "run.json"
-METRICS_FILE = "metrics.jsonl"
-STATE_FILE = "state/resume.pt"
 
 
 def new_directory(backend: str, task: str, root: Path = Path("logs")) -> Path:
@@ -58,9 +50,8 @@ class Run:
         run = cls(directory, meta)
         run._created = not directory.is_dir() or not any(directory.iterdir())
         try:
-            (directory / "params").mkdir(parents=True, exist_ok=True)
-            write_json(directory / "params/env.json", to_dict(env_cfg))
-            write_json(directory / "params/agent.json", to_dict(agent_cfg))
+            write_json(directory / ENV_FILE, to_dict(env_cfg))
+            write_json(directory / AGENT_FILE, to_dict(agent_cfg))
             meta["status"] = "running"
             write_json(directory / RUN_FILE, meta)
         except OSError as error:
@@ -73,28 +64,19 @@ class Run:
         path = directory / RUN_FILE
         if not path.is_file():
             raise UserError(f"no run at '{directory}' (there is no {RUN_FILE})")
-        try:
-            meta = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise UserError(f"'{path}' is not readable: {error}") from error
+        meta = read_json(path)
         if not isinstance(meta, dict) or not {"task", "backend", "torch_threads"} <= meta.keys():
             raise UserError(f"'{path}' is not the record of a genelab run")
         return cls(directory, meta)
 
     def configs(self) -> tuple[Any, Any]:
         """The environment and agent configs the run was started with."""
-        loaded = []
-        for name in ("env", "agent"):
-            path = self.directory / f"params/{name}.json"
-            try:
-                loaded.append(from_dict(Any, json.loads(path.read_text())))
-            except (OSError, ValueError) as error:
-                raise UserError(f"cannot read '{path}': {error}") from error
-        return loaded[0], loaded[1]
+        env_cfg, agent_cfg = (from_dict(Any, read_json(self.directory / name)) for name in (ENV_FILE, AGENT_FILE))
+        return env_cfg, agent_cfg
 
     def keep_agent_config(self, agent_cfg: Any) -> None:
         """Store an agent config that a resume has changed."""
-        self._write_json("params/agent.json", to_dict(agent_cfg))
+        self._write_json(AGENT_FILE, to_dict(agent_cfg))
 
     def update_meta(self, **changes: Any) -> None:
         """Change entries of run.json."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import UserError
+from genelab.core.run_files import seed_directory
 from genelab.experiment import provenance
 from genelab.experiment.summary import summarise
 from genelab.experiment.train import TrainRequest, resolve_training
@@ -92,7 +93,7 @@ def _arguments(request: TrainRequest) -> list[str]:
 def _start(
     task: str, seed: int, parent: Path, arguments: list[str], environment: dict[str, str]
 ) -> subprocess.Popen[bytes]:
-    directory = parent / f"seed_{seed}"
+    directory = seed_directory(parent, seed)
     command = [sys.executable, "-m", "genelab", "train", task, *arguments]
     command += ["--seed", str(seed), "--log-dir", str(directory)]
     with _log(parent, seed).open("wb") as log:

@@ -1,21 +1,20 @@
 """The summary of a multi-seed training: a table, and summary.json."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from genelab.core.files import write_json
+from genelab.core.json_data import read_json, read_json_lines
+from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE, RUN_FILE, SUMMARY_FILE, seed_directory
 from genelab.core.stats import summarize
 from genelab.envs import ManagerBasedRlEnv
-from genelab.experiment.run import METRICS_FILE, RUN_FILE, Run
+from genelab.experiment.run import Run
 from genelab.experiment.run_metrics import Curve, consistency, run_metrics
 from genelab.experiment.setup import evaluation_cfg
 from genelab.rl.cfg import TimestepAgentCfg
-from genelab.rl.eval_callback import EVALUATIONS_FILE
 from genelab.rl.evaluator import RandomPolicy, evaluate
 
-SUMMARY_FILE = "summary.json"
 BASELINE_WORLDS = 64
 BASELINE_SEED = 0
 
@@ -24,10 +23,10 @@ def summarise(task: str, parent: Path, done: list[int], failed: list[int], say: 
     """Write and print what the finished seeds reached."""
     summary: dict[str, Any] = {"task": task, "seeds": done, "failed": failed}
     if done:
-        summary["baseline"] = measure_baseline(parent / f"seed_{done[0]}")
+        summary["baseline"] = measure_baseline(seed_directory(parent, done[0]))
         baseline = summary["baseline"]["return_mean"]
-        curves = {seed: read_curve(parent / f"seed_{seed}") for seed in done}
-        runs = {str(seed): _describe(parent / f"seed_{seed}", curves[seed], baseline) for seed in done}
+        curves = {seed: read_curve(seed_directory(parent, seed)) for seed in done}
+        runs = {str(seed): _describe(seed_directory(parent, seed), curves[seed], baseline) for seed in done}
         summary |= {"runs": runs, "metrics": _over_seeds(list(runs.values()), list(curves.values()), baseline)}
         _print(runs, summary["metrics"], say)
     write_json(parent / SUMMARY_FILE, summary)
@@ -48,9 +47,7 @@ def measure_baseline(directory: Path) -> dict[str, float]:
 
 def read_curve(directory: Path) -> Curve:
     """The returns of a run: of its evaluations if it has any, else of its training episodes."""
-    evaluations = directory / EVALUATIONS_FILE
-    path = evaluations if evaluations.exists() else directory / METRICS_FILE
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = read_json_lines(directory / EVALUATIONS_FILE) or read_json_lines(directory / METRICS_FILE)
     lines = [line for line in lines if "return_mean" in line]
     env, agent = Run.open(directory).configs()
     return Curve(
@@ -72,8 +69,7 @@ def optimiser_steps(agent: Any, num_envs: int, iteration: int) -> int:
 
 
 def _describe(directory: Path, curve: Curve, baseline: float) -> dict[str, Any]:
-    meta = json.loads((directory / RUN_FILE).read_text())
-    lines = [json.loads(line) for line in (directory / METRICS_FILE).read_text().splitlines()]
+    meta, lines = read_json(directory / RUN_FILE), read_json_lines(directory / METRICS_FILE)
     return {
         "iteration": meta["iteration"],
         "return_mean": curve.returns[-1] if curve.returns else None,

@@ -4,7 +4,6 @@ Plain data for a JSON file that any language reads: names instead of indices, nu
 ``examples/deploy/README.md`` explains the fields.
 """
 
-import math
 from typing import Any
 
 import mujoco
@@ -12,6 +11,7 @@ import numpy as np
 from torch import nn
 
 from genelab.core.config import reference, to_dict
+from genelab.core.json_data import without_infinities
 from genelab.envs import GoalCfg, ManagerBasedRlEnv, TermCfg
 from genelab.rl.backends.base import Actor
 from genelab.rl.exporter import GroupLayout, TermLayout, state_ports
@@ -42,7 +42,7 @@ def describe(env: ManagerBasedRlEnv, actor: Actor, layout: tuple[GroupLayout, ..
         "quaternion_order": "wxyz",
         "episode": _episode(env),
     }
-    return _finite(description)
+    return without_infinities(description)
 
 
 def _group(env: ManagerBasedRlEnv, group: GroupLayout) -> dict[str, Any]:
@@ -164,12 +164,3 @@ def _episode(env: ManagerBasedRlEnv) -> dict[str, Any]:
 
 def _call(cfg: TermCfg) -> dict[str, Any]:
     return {"function": reference(cfg.func), "params": to_dict(cfg.params)}
-
-
-def _finite(data: Any) -> Any:
-    """`data` with null for infinities, which JSON does not have."""
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return [_finite(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data

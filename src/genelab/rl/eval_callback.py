@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from genelab.core.files import write_json, write_text
+from genelab.core.json_data import read_json, read_json_lines
+from genelab.core.run_files import BEST_META_FILE, BEST_MODEL, EVALUATIONS_FILE
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.rl.backends.base import Snapshot, TrainingRun
 from genelab.rl.evaluator import evaluate, plan
 from genelab.rl.loop import passed
-
-EVALUATIONS_FILE = "evaluations.jsonl"
-BEST_META_FILE = "best_model_meta.json"
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class EvalCallback:
         self._protocol = plan(settings.episodes, settings.num_envs or training_envs)
         env_cfg.num_envs = self._protocol.num_envs
         self._env = ManagerBasedRlEnv(env_cfg, seed=settings.seed)
-        self._lines: list[str] | None = None
+        self._lines: list[dict[str, Any]] | None = None
 
     def __call__(self, snapshot: Snapshot) -> None:
         if not passed(self._settings.every, snapshot.previous, snapshot.iteration):
@@ -72,7 +71,7 @@ class EvalCallback:
         mark = ", the best so far" if improved else ""
         self._say(f"evaluation at iteration {snapshot.iteration}: return_mean {value:.3f}{mark}")
         if improved:
-            name = f"best_model{self._suffix}"
+            name = f"{BEST_MODEL}{self._suffix}"
             self._run.save_checkpoint(name, snapshot.checkpoint())
             write_json(self._run.directory / BEST_META_FILE, {"checkpoint": name, **record})
 
@@ -80,11 +79,10 @@ class EvalCallback:
         """Add a line; lines of iterations that a resumed run repeats are replaced."""
         path = self._run.directory / EVALUATIONS_FILE
         if self._lines is None:
-            lines = path.read_text().splitlines() if path.exists() else []
-            self._lines = [line for line in lines if json.loads(line)["iteration"] < record["iteration"]]
-        self._lines.append(json.dumps(record))
-        write_text(path, "\n".join(self._lines) + "\n")
+            self._lines = [line for line in read_json_lines(path) if line["iteration"] < record["iteration"]]
+        self._lines.append(record)
+        write_text(path, "".join(json.dumps(line) + "\n" for line in self._lines))
 
     def _best(self) -> dict[str, Any] | None:
         path = self._run.directory / BEST_META_FILE
-        return json.loads(path.read_text()) if path.exists() else None
+        return read_json(path) if path.exists() else None

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from genelab.experiment.report.data import Entry, RunData, finite
+from genelab.core.json_data import finite
+from genelab.experiment.report.data import Entry, RunData
 
 Line = tuple[np.ndarray, np.ndarray]
 """x and y of the same length, x rising."""

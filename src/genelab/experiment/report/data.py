@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import UserError
-
-# The names of genelab.experiment.run, which would import torch.
-RUN_FILE = "run.json"
-METRICS_FILE = "metrics.jsonl"
-EVAL_FILE = "eval.json"
-EVALUATIONS_FILE = "evaluations.jsonl"
-SUMMARY_FILE = "summary.json"
-VIDEO_FILE = "video.mp4"
+from genelab.core.json_data import finite, flatten
+from genelab.core.run_files import (
+    AGENT_FILE,
+    ENV_FILE,
+    EVAL_FILE,
+    EVALUATIONS_FILE,
+    METRICS_FILE,
+    RUN_FILE,
+    SUMMARY_FILE,
+)
 
 
 @dataclass(frozen=True)
@@ -96,26 +98,9 @@ class Entry:
         return {}
 
 
-def finite(value: Any) -> float | None:
-    """`value` if it is a finite number, else None."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
-
-
 def unique(values: Any) -> list[Any]:
     """The different values, in the order of their first appearance."""
     return list(dict.fromkeys(values))
-
-
-def flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
-    """A tree of dicts as dotted path to leaf. Lists and empty dicts are leaves."""
-    if not isinstance(tree, dict) or not tree:
-        return {prefix: tree}
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        flat |= flatten(value, f"{prefix}.{key}" if prefix else str(key))
-    return flat
 
 
 def load_entries(directories: Sequence[Path]) -> list[Entry]:
@@ -166,8 +151,8 @@ def _load_run(directory: Path, notes: list[str]) -> RunData:
     if not rows:
         notes.append(f"{directory}: no iteration has been recorded yet")
     config: dict[str, Any] = {}
-    for name in ("env", "agent"):
-        params = _read_json(directory / f"params/{name}.json", notes)
+    for name, file in (("env", ENV_FILE), ("agent", AGENT_FILE)):
+        params = _read_json(directory / file, notes)
         config |= flatten(params, name) if params else {}
     return RunData(
         name=f"seed {meta['seed']}" if "seed" in meta else directory.name,

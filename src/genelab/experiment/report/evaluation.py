@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from genelab.core.json_data import finite, flatten
 from genelab.core.stats import summarize
 from genelab.experiment.report.charts import WIDE, figure, legend
 from genelab.experiment.report.curves import of_evaluations
-from genelab.experiment.report.data import Entry, RunData, finite, flatten, unique
+from genelab.experiment.report.data import Entry, RunData, unique
 from genelab.experiment.report.markup import Html, Section, html, named, note, table, tag
 from genelab.experiment.report.numbers import DASH, number, percent, plus_minus, si
 from genelab.experiment.report.results import evaluated

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from genelab.core.json_data import text_of
 from genelab.experiment.report.charts import SMALL
 from genelab.experiment.report.curves import Curve
 from genelab.experiment.report.gap_plots import Mark, forest, scatter, share_bar
@@ -11,7 +12,6 @@ from genelab.experiment.report.markup import Html, Section, html, note, swatch, 
 from genelab.experiment.report.numbers import DASH, number
 from genelab.experiment.report.page import contents, document
 from genelab.experiment.report.svg import plot
-from genelab.experiment.sim2sim.contract import show
 
 Record = dict[str, Any]
 VERDICTS = {"equivalent": "finished", "gap": "failed", "undecided": "stopped"}
@@ -154,7 +154,7 @@ def _contract(record: Record) -> Section:
         [
             _badge("gap", "structural") if d["structural"] else "number",
             *(d["owner"], d["field"], d["name"]),
-            *(show(d["found"]), f"{show(d['expected'])} ({d['reference']})"),
+            *(text_of(d["found"]), f"{text_of(d['expected'])} ({d['reference']})"),
         ]
         for d in contract["differences"]
     ]

@@ -7,9 +7,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from genelab import __version__
+from genelab.core.run_files import VIDEO_FILE
 from genelab.experiment.provenance import now
 from genelab.experiment.report.charts import learning_curves, small_multiples
-from genelab.experiment.report.data import VIDEO_FILE, Entry, unique
+from genelab.experiment.report.data import Entry, unique
 from genelab.experiment.report.evaluation import evaluation
 from genelab.experiment.report.markup import Html, Section, named, note, tag
 from genelab.experiment.report.origins import configs, differing_paths, progress, provenance

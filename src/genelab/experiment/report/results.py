@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from genelab.core.json_data import finite
 from genelab.core.stats import Summary, summarize
-from genelab.experiment.report.data import Entry, RunData, finite, unique
+from genelab.experiment.report.data import Entry, RunData, unique
 from genelab.experiment.report.markup import Html, Section, html, named, note, table, tag
 from genelab.experiment.report.numbers import DASH, duration, number, percent, plus_minus, si
 

@@ -16,11 +16,12 @@ import torch
 
 from genelab.core.config import to_dict
 from genelab.core.errors import UserError
+from genelab.core.json_data import flatten, text_of
+from genelab.core.run_files import RUN_FILE
 from genelab.engines.description import Description, describe_model
 from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment.paired import PairedEnv
-from genelab.experiment.report.data import flatten
-from genelab.experiment.run import RUN_FILE, Run
+from genelab.experiment.run import Run
 from genelab.scene.scene import Scene
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-5
@@ -57,7 +58,7 @@ class Difference:
 
     def __str__(self) -> str:
         place = f"{self.field} of '{self.name}'" if self.name else self.field
-        return f"{place} is {show(self.found)} in {self.owner} and {show(self.expected)} in {self.reference}"
+        return f"{place} is {text_of(self.found)} in {self.owner} and {text_of(self.expected)} in {self.reference}"
 
 
 def contract_of(env: PairedEnv) -> Contract:
@@ -125,13 +126,6 @@ def unreported(contract: Contract) -> list[str]:
     """Numbers that an engine says nothing about."""
     values = {field: np.asarray(getattr(contract.physics, field)) for field in Description.numbers()}
     return [field for field, value in values.items() if value.size and np.isnan(value).all()]
-
-
-def show(value: Any) -> str:
-    """A value in a line of text."""
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(show, value))}]"
-    return f"{value:.6g}" if isinstance(value, float) else "nothing" if value is None else str(value)
 
 
 def _config_layout(cfg: ManagerBasedRlEnvCfg) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """A sim2sim comparison from request to record: contract, open and closed loop, baseline, attribution, matrix."""
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,16 +10,15 @@ from typing import Any
 from genelab.core.config import digest
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import make_parent, write_json, write_text
+from genelab.core.json_data import without_infinities
 from genelab.core.parts import installed
 from genelab.core.registry import find
 from genelab.engines import ENGINES
 from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment import provenance
-from genelab.experiment.bundle import PREFIX, resolve_checkpoint
-from genelab.experiment.inference import choose_checkpoint, resolve_policy
-from genelab.experiment.paired import PairedEnv, load_policy
+from genelab.experiment.inference import find_checkpoint, load_policy, resolve_policy
+from genelab.experiment.paired import PairedEnv
 from genelab.experiment.report.gap import render
-from genelab.experiment.run import RUN_FILE
 from genelab.experiment.setup import apply_run_changes, resolve
 from genelab.experiment.sim2sim import contract
 from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, Move, applicable, attribute, moved
@@ -29,7 +27,7 @@ from genelab.experiment.sim2sim.comparison import MARGIN_SHARE, SIGNIFICANT, com
 from genelab.experiment.sim2sim.envs import make_env
 from genelab.experiment.sim2sim.open_loop import Motion, make_scripts, part, replay
 from genelab.rl.backends.base import Policy
-from genelab.rl.checkpoint import INFO_KEY, saved_checkpoints
+from genelab.rl.checkpoint import INFO_KEY
 from genelab.rl.evaluator import plan
 
 JSON_FILE, PAGE_FILE = "sim2sim.json", "sim2sim.html"
@@ -80,7 +78,7 @@ def run_sim2sim(request: Sim2SimRequest, say: Callable[[str], None] = print) -> 
     lab.close()
     record["passed"] = not structural and all(c["verdict"] != "gap" for c in record["comparisons"].values())
     record["wall_clock_seconds"] = round(time.perf_counter() - began, 1)
-    record = _finite(record)
+    record = without_infinities(record)
     write_json(request.out / JSON_FILE, record)
     write_text(request.out / PAGE_FILE, render(record))
     if structural:
@@ -252,21 +250,6 @@ class _Lab:
         return {"checkpoint": str(path), **origin, "tested_in": tested}
 
 
-def find_checkpoint(name: str | None, task: str, say: Callable[[str], None]) -> Path:
-    """A checkpoint by file, run directory, ``bundled`` or ``bundled:<task>``; None chooses as play does and says so."""
-    if name is None:
-        path, which = choose_checkpoint(task)
-        say(f"checkpoint: {path} ({which})")
-        return path
-    path = resolve_checkpoint(f"{PREFIX}{task}" if name == PREFIX.rstrip(":") else name)
-    if (path / RUN_FILE).is_file():
-        saved = saved_checkpoints(path)
-        if not saved:
-            raise UserError(f"the run '{path}' has no checkpoint yet")
-        return saved[-1]
-    return path
-
-
 def _check(request: Sim2SimRequest) -> None:
     find(request.task)
     for engine in request.engines:
@@ -278,12 +261,3 @@ def _check(request: Sim2SimRequest) -> None:
 def _episode_record(episodes: Episodes) -> dict[str, Any]:
     values = {name: array.tolist() for name, array in episodes.values.items()}
     return {"episodes": {**values, "fallen": episodes.fallen.tolist()}, "seconds": round(episodes.seconds, 2)}
-
-
-def _finite(data: Any) -> Any:
-    """`data` with null for what JSON has no word for."""
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data

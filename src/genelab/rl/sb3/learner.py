@@ -18,10 +18,10 @@ from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Actor, Hooks
 from genelab.rl.cfg import Sb3AgentCfg
+from genelab.rl.demos import read_demos
 from genelab.rl.loop import TimestepLearner, does_not_fit
 from genelab.rl.mlp_policy import ACTIVATIONS, MlpPolicy, Scale, flat, squashed
 from genelab.rl.sb3 import buffers
-from genelab.rl.sb3.demos import read_demos
 from genelab.rl.sb3.normalizer import Normalizer
 
 ALGORITHMS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}

@@ -1,8 +1,14 @@
-"""Demonstrations: a file of recorded episodes that a replay buffer is filled with before learning begins.
+"""Demonstrations: a file of recorded transitions that replay buffers are filled with before learning begins.
 
-``torch.save`` of a dict: ``format`` (`FORMAT`), ``task``, ``num_envs``, ``obs`` and ``next_obs`` (observation groups
-(T, N, d), the latter with the true last observations of episodes), ``actions`` (T, N, A), ``rewards``, ``terminated``
-and ``truncated`` (T, N).
+The file holds a dict of tensors and plain data (``torch.load(path, weights_only=True)``), time first, worlds second:
+
+| key | value |
+| --- | --- |
+| ``format``, ``task``, ``num_envs``, ``seed`` | ``"genelab-demos-1"``, the task's id, N, the seed |
+| ``success_rate`` | over the episodes that ended; None if none did |
+| ``obs``, ``next_obs`` | observation groups, (T, N, d) each; ``next_obs`` is what the step led to, before any reset |
+| ``actions``, ``rewards`` | (T, N, A), (T, N) |
+| ``terminated``, ``truncated`` | (T, N) bool; a time-out is a truncation |
 """
 
 from pathlib import Path
@@ -12,10 +18,47 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.core.files import write_atomic
 from genelab.envs import ManagerBasedRlEnv
+from genelab.rl.backends.base import Policy
 from genelab.rl.checkpoint import read_tensors
 
 FORMAT = "genelab-demos-1"
+
+
+@torch.no_grad()
+def record_demos(task: str, env: ManagerBasedRlEnv, policy: Policy, steps: int, seed: int) -> dict[str, Any]:
+    """Every transition of `steps` control steps of an environment made with `seed`."""
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("obs", "next_obs", "actions", "rewards", "terminated", "truncated")
+    }
+    successes: list[bool] = []
+    obs = env.obs
+    policy.reset()
+    for _ in range(steps):
+        before = obs
+        obs, rewards, terminated, truncated, extras = env.step(policy.act(before))
+        taken = env.action_manager.action.clone()
+        step = (before, extras["final_obs"], taken, rewards, terminated, truncated)
+        for column, value in zip(columns.values(), step, strict=True):
+            column.append(value)
+        if (finished := extras["finished"]) is not None:
+            policy.reset(finished.env_ids)
+            successes += [] if finished.success is None else finished.success.tolist()
+    rate = sum(successes) / len(successes) if successes else None
+    return {
+        "format": FORMAT,
+        "task": task,
+        "num_envs": env.num_envs,
+        "seed": seed,
+        "success_rate": rate,
+        **{name: _stacked(values) for name, values in columns.items()},
+    }
+
+
+def write_demos(path: Path, demos: dict[str, Any]) -> None:
+    """Write what `record_demos` returned."""
+    write_atomic(path, lambda temporary: torch.save(demos, temporary))
 
 
 def read_demos(path: Path, task: str, env: ManagerBasedRlEnv, groups: tuple[str, ...]) -> dict[str, Any]:
@@ -44,6 +87,12 @@ def read_demos(path: Path, task: str, env: ManagerBasedRlEnv, groups: tuple[str,
     ends = demos["terminated"][-1] | demos["truncated"][-1]
     demos["truncated"][-1] |= ~ends
     return demos
+
+
+def _stacked(values: list[Any]) -> Any:
+    if isinstance(values[0], Tensor):
+        return torch.stack(values).cpu()
+    return {group: torch.stack([value[group] for value in values]).cpu() for group in values[0]}
 
 
 def _check_shape(path: Path, demos: dict[str, Any], where: tuple[str, ...], shape: tuple[int, ...]) -> None:

@@ -1,0 +1,56 @@
+"""Plain data in JSON: reading it, and what JSON has no word for."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from genelab.core.errors import UserError
+
+
+def read_json(path: Path) -> Any:
+    """The data of a JSON file, or a `UserError` that says why there is none."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read '{path}': {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(f"'{path}' is not JSON: {error}") from error
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a file with one JSON record per line; none if there is no such file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def finite(value: Any) -> float | None:
+    """`value` if it is a finite number, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def without_infinities(data: Any) -> Any:
+    """`data` with null for NaN and infinities, which JSON does not have."""
+    if isinstance(data, dict):
+        return {key: without_infinities(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [without_infinities(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
+    """A tree of dicts as dotted path to leaf. Lists and empty dicts are leaves."""
+    if not isinstance(tree, dict) or not tree:
+        return {prefix: tree}
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= flatten(value, f"{prefix}.{key}" if prefix else str(key))
+    return flat
+
+
+def text_of(value: Any) -> str:
+    """A value in a line of text."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(text_of, value))}]"
+    return f"{value:.6g}" if isinstance(value, float) else "nothing" if value is None else str(value)

@@ -1,0 +1,33 @@
+"""Names of the files in a run directory, for those who write them and those who read them.
+
+    run.json                     what was run, with what, and how it ended
+    params/env.json, agent.json  complete configs; a run can be rebuilt from them
+    metrics.jsonl                one line per iteration; also as TensorBoard events
+    model_<iter>.pt              checkpoints; model_final.pt at the end (sb3: model_<steps>_steps.zip and model.zip)
+    state/resume.pt              the last complete state
+    evaluations.jsonl            one line per evaluation during training
+    best_model.<ext>             the checkpoint with the best of them, and best_model_meta.json about it
+    eval.json, report.html, video.mp4      when asked for
+
+The parent of several seeds has a directory ``seed_<S>`` for each of them, and summary.json.
+"""
+
+from pathlib import Path
+
+RUN_FILE = "run.json"
+ENV_FILE = "params/env.json"
+AGENT_FILE = "params/agent.json"
+METRICS_FILE = "metrics.jsonl"
+STATE_FILE = "state/resume.pt"
+EVALUATIONS_FILE = "evaluations.jsonl"
+BEST_MODEL = "best_model"
+BEST_META_FILE = "best_model_meta.json"
+EVAL_FILE = "eval.json"
+REPORT_FILE = "report.html"
+VIDEO_FILE = "video.mp4"
+SUMMARY_FILE = "summary.json"
+
+
+def seed_directory(parent: Path, seed: int) -> Path:
+    """The run of one of several seeds."""
+    return parent / f"seed_{seed}"
