@@ -178,7 +178,7 @@ def test_targets_are_a_damped_least_squares_step_from_where_the_joints_are(env: 
     env.action_manager.process(action)
     term = env.action_manager.terms["hand"]
     assert isinstance(term, HandDisplacementAction)
-    jacobian = env.engine.jacobian(int(env.robot.entity.body_ids[HAND]))[:, :, :7].double()
+    jacobian = env.engine.jacobian(int(env.robot.layout.body_ids[HAND]))[:, :, :7].double()
     wanted = torch.cat((0.05 * action[:, :3], torch.zeros(4, 3)), dim=1).double().unsqueeze(-1)
     damped = jacobian.mT @ jacobian + 0.05**2 * torch.eye(7)
     expected = torch.linalg.solve(damped, jacobian.mT @ wanted).squeeze(-1)

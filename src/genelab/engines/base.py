@@ -50,6 +50,8 @@ class Engine(ABC):
     def __init__(self, scene: Scene, num_envs: int, device: str):
         if device.split(":")[0] not in self.capabilities.devices:
             raise UserError(f"engine '{self.name}' runs on {', '.join(self.capabilities.devices)}, not on {device}")
+        if scene.model.nq == 0:
+            raise UserError("nothing in the scene can move: it has no joints")
         self.scene = scene
         self.model = scene.model
         self.num_envs = num_envs

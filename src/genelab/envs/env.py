@@ -29,6 +29,7 @@ from genelab.core.rng import Streams
 from genelab.core.table import Table
 from genelab.engines import make_engine
 from genelab.envs.cfg import ManagerBasedEnvCfg, ManagerBasedRlEnvCfg
+from genelab.envs.entity import Entity
 from genelab.envs.episodes import EpisodeStats, FinishedEpisodes
 from genelab.envs.goal import Goal
 from genelab.envs.managers import (
@@ -42,7 +43,6 @@ from genelab.envs.managers import (
     RewardManager,
     TerminationManager,
 )
-from genelab.envs.robot import Robot
 from genelab.envs.spawn import Spawn, WorldGroups
 from genelab.envs.terms import Term, check_shape
 from genelab.scene.scene import Scene
@@ -64,16 +64,19 @@ class ManagerBasedEnv:
         self.engine = make_engine(
             cfg.simulation.engine, self.scene, cfg.num_envs, device=self.device, threads=cfg.simulation.threads
         )
-        self.entities = {name: Robot(self.engine, entity) for name, entity in self.scene.entities.items()}
+        self.entities = {name: Entity(self.engine, layout) for name, layout in self.scene.entities.items()}
+        """Robots and objects by name."""
         self.terrain = None if self.scene.terrain is None else self.scene.terrain.to(self.device)
         self.spawn = Spawn(self.terrain, cfg.num_envs, self.device)
         self.step_count = 0
         """Control steps since the environment was made."""
 
     @property
-    def robot(self) -> Robot:
+    def robot(self) -> Entity:
         """The first robot of the scene."""
-        return next(iter(self.entities.values()))
+        if not self.cfg.scene.robots:
+            raise UserError("the scene has no robot (env.scene.robots is empty)")
+        return self.entities[next(iter(self.cfg.scene.robots))]
 
     def height_above_ground(self, points: Tensor) -> Tensor:
         """Height of points (…, 3) over the ground straight below them, metres."""
@@ -110,9 +113,9 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
 
     @torch.no_grad()
     def __init__(self, cfg: ManagerBasedRlEnvCfg, seed: int = 0):
+        if not cfg.scene.robots:
+            raise UserError("a task needs a robot: env.scene.robots is empty")
         super().__init__(cfg, seed)
-        if not self.scene.entities:
-            raise UserError("the scene has no robot")
         self.max_episode_length = cfg.max_episode_length
         self.episode_length_buf = torch.zeros(self.num_envs, dtype=torch.int64, device=self.device)
         """(N,) control steps of each running episode."""
@@ -229,7 +232,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             "skipped_steps": self._skipped_steps.clone(),
             "obs": {name: value.clone() for name, value in self.obs.items()},
             "spawn": self.spawn.state_dict(),
-            "encoder_bias": {name: robot.encoder_bias for name, robot in self.entities.items()},
+            "encoder_bias": {name: entity.encoder_bias for name, entity in self.entities.items()},
             "step_count": self.step_count,
             "failed_worlds": self.failed_worlds,
         }
@@ -246,8 +249,8 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self._skipped_steps.copy_(state["skipped_steps"])
         self.obs = {name: value.to(self.device) for name, value in state["obs"].items()}
         self.spawn.load_state_dict(state["spawn"])
-        for name, robot in self.entities.items():
-            robot.encoder_bias = state["encoder_bias"][name]
+        for name, entity in self.entities.items():
+            entity.encoder_bias = state["encoder_bias"][name]
         self.step_count = state["step_count"]
         self.failed_worlds = state["failed_worlds"]
 

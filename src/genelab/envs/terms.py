@@ -14,7 +14,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError, hint
 from genelab.envs.cfg import TermCfg
-from genelab.envs.robot import index_of
+from genelab.envs.entity import index_of
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
@@ -108,8 +108,12 @@ def resolve_params(cfg: TermCfg, env: "ManagerBasedRlEnv", label: str) -> dict[s
         ids = match_names(value, names, f"{label}: {kind}", robot.name)
         if single and len(ids) != 1:
             raise UserError(f"{label}: '{value}' names {len(ids)} {kind} names, expected one")
-        as_tensor = types[name] is SiteRefs  # sites index other indices, which a slice cannot
-        resolved[name] = ids[0] if single else torch.tensor(ids) if as_tensor else index_of(ids)
+        if single:
+            resolved[name] = ids[0]
+        elif types[name] is SiteRefs:  # sites index other indices, which a slice cannot
+            resolved[name] = torch.tensor(ids, device=env.device)
+        else:
+            resolved[name] = index_of(ids, env.device)
     return resolved
 
 

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.envs.cfg import ActionTermCfg
+from genelab.envs.entity import Entity, index_of
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm
-from genelab.envs.robot import Robot, index_of
 from genelab.envs.terms import match_names
 
 
@@ -39,10 +39,10 @@ class JointPositionAction(ActionTerm):
         joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
         self.joint_names = [robot.joint_names[j] for j in joints]
         super().__init__(name, cfg, env, len(joints))
-        self._joints = index_of(joints)
-        self._actuators = index_of(servos_of(robot, self.joint_names))
-        offset = robot.default_joint_pos[joints] if cfg.default_offset else torch.zeros(len(joints))
-        self._offset = offset.to(env.device)
+        self._joints = index_of(joints, env.device)
+        self._actuators = index_of(servos_of(robot, self.joint_names), env.device)
+        offset = robot.default_joint_pos[self._joints]
+        self._offset = offset if cfg.default_offset else torch.zeros_like(offset)
 
     def apply(self, action: Tensor) -> None:
         target = torch.add(self._offset, action, alpha=self.cfg.scale)
@@ -55,10 +55,14 @@ class JointPositionAction(ActionTerm):
         return {"dim": self.dim, "joints": self.joint_names, "scale": self.cfg.scale, "offset": self._offset.tolist()}
 
 
-def servos_of(robot: Robot, joint_names: Sequence[str]) -> list[int]:
+def servos_of(robot: Entity, joint_names: Sequence[str]) -> list[int]:
     """The actuator of each of these joints, as indices into ``engine.ctrl``."""
-    drives = dict(zip(robot.entity.actuated_joints, robot.entity.actuator_ids.tolist(), strict=True))
+    layout = robot.layout
+    drives = dict(zip(layout.actuated_joints, layout.actuator_ids.tolist(), strict=True))
     for joint in joint_names:
         if joint not in drives:
-            raise UserError(f"joint '{joint}' of '{robot.name}' has no actuator")
+            others = ", ".join(dict.fromkeys(layout.transmissions))
+            raise UserError(
+                f"joint '{joint}' of '{robot.name}' has no actuator (there is one of {others or 'nothing'})"
+            )
     return [drives[joint] for joint in joint_names]

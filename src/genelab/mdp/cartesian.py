@@ -8,9 +8,9 @@ from torch import Tensor
 
 from genelab.core.math import cross, quat_apply, quat_conjugate, quat_mul
 from genelab.envs.cfg import ActionTermCfg
+from genelab.envs.entity import Entity, index_of
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm
-from genelab.envs.robot import Robot, index_of
 from genelab.envs.terms import match_names
 from genelab.mdp.actions import servos_of
 
@@ -50,11 +50,11 @@ class HandDisplacementAction(ActionTerm):
         [hand] = match_names(cfg.hand, robot.body_names, "body", robot.name)
         super().__init__(name, cfg, env, dim=3)
         self.joint_names = [robot.joint_names[j] for j in joints]
-        self._joints = index_of(joints)
-        self._hand, self._body = hand, int(robot.entity.body_ids[hand])
-        self._dofs = index_of(robot.entity.qvel_ids[joints])
+        self._joints = index_of(joints, env.device)
+        self._hand, self._body = hand, int(robot.layout.body_ids[hand])
+        self._dofs = index_of(robot.layout.qvel_ids[joints], env.device)
         servos = servos_of(robot, self.joint_names)
-        self._servos = index_of(servos)
+        self._servos = index_of(servos, env.device)
         self._kp = torch.tensor(env.scene.model.actuator_gainprm[servos, 0], dtype=torch.float32, device=env.device)
         self._weight = Weight(env, robot, joints)
         self._ridge = cfg.damping**2 * torch.eye(6, device=env.device)
@@ -99,9 +99,9 @@ class GripperAction(ActionTerm):
         joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
         super().__init__(name, cfg, env, dim=1)
         self.joint_names = [robot.joint_names[j] for j in joints]
-        self._joints = index_of(joints)
-        self._servos = index_of(servos_of(robot, self.joint_names))
-        self._low, self._high = robot.joint_limits[joints].to(env.device).unbind(-1)
+        self._joints = index_of(joints, env.device)
+        self._servos = index_of(servos_of(robot, self.joint_names), env.device)
+        self._low, self._high = robot.joint_limits[self._joints].unbind(-1)
 
     def apply(self, action: Tensor) -> None:
         mean = self._env.robot.joint_pos[:, self._joints].mean(dim=1, keepdim=True)
@@ -114,8 +114,8 @@ class GripperAction(ActionTerm):
 class Weight:
     """The torque of gravity on hinges of a robot, from the compiled masses and the present pose."""
 
-    def __init__(self, env: ManagerBasedRlEnv, robot: Robot, joints: list[int]):
-        model, entity, device = env.scene.model, robot.entity, env.device
+    def __init__(self, env: ManagerBasedRlEnv, robot: Entity, joints: list[int]):
+        model, entity, device = env.scene.model, robot.layout, env.device
         self._robot = robot
         place = {int(body): i for i, body in enumerate(entity.body_ids)}
         ids = entity.joint_ids[joints]

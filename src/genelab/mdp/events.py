@@ -30,7 +30,7 @@ def place_root(env: ManagerBasedRlEnv, env_ids: Tensor, xy: float, yaw: float = 
 
     Moved by U(-xy, xy) in the plane, to the default height above the ground there, and turned by U(-yaw, yaw).
     """
-    pos = env.engine.default_qpos[env.robot.entity.free_qpos or 0 :][:3] + env.spawn.origin[env_ids]
+    pos = env.robot.default_root_pose[:3] + env.spawn.origin[env_ids]
     draw = env.streams.uniform("event/place_root", (len(env_ids), 3), -1.0, 1.0)
     pos[:, :2] += xy * draw[:, :2]
     if env.terrain is not None:
@@ -42,8 +42,7 @@ def place_root(env: ManagerBasedRlEnv, env_ids: Tensor, xy: float, yaw: float = 
 
 def push_root(env: ManagerBasedRlEnv, env_ids: Tensor, xy: float, yaw: float) -> None:
     """Set the root's horizontal velocity to U(-xy, xy) and its yaw rate to U(-yaw, yaw)."""
-    first = env.robot.entity.free_qvel or 0
-    velocity = env.engine.qvel[env_ids, first : first + 6].clone()
+    velocity = env.robot.root_vel[env_ids]
     draw = env.streams.uniform("event/push_root", (len(env_ids), 3), -1.0, 1.0)
     velocity[:, :2], velocity[:, 5] = xy * draw[:, :2], yaw * draw[:, 2]
     env.robot.write_root(env_ids, vel=velocity)

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import unknown
+from genelab.envs.entity import Entity
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.robot import Robot
 from genelab.envs.terms import BodyRef
 from genelab.mdp.commands import UniformCommand, UniformCommandCfg
 
@@ -42,7 +42,7 @@ class PlaceCommand(UniformCommand):
         self.command[env_ids[low], 2] = self.cfg.low[2]
 
 
-def find_object(env: ManagerBasedRlEnv, name: str) -> Robot:
+def find_object(env: ManagerBasedRlEnv, name: str) -> Entity:
     """An object of the scene."""
     if name not in env.entities:
         raise unknown("object", name, env.entities)
@@ -100,6 +100,6 @@ def object_below(env: ManagerBasedRlEnv, name: str, height: float) -> Tensor:
 def place_object(env: ManagerBasedRlEnv, env_ids: Tensor, name: str, xy: float) -> None:
     """An object at rest at its default pose, moved by U(-xy, xy) along x and y."""
     found = find_object(env, name)
-    pose = env.engine.default_qpos[found.entity.free_qpos or 0 :][:7].repeat(len(env_ids), 1)
+    pose = found.default_root_pose.repeat(len(env_ids), 1)
     pose[:, :2] += env.streams.uniform(f"event/place_object/{name}", (len(env_ids), 2), -xy, xy)
     found.write_root(env_ids, pose[:, :3], pose[:, 3:], torch.zeros(len(env_ids), 6, device=env.device))

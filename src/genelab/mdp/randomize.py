@@ -33,7 +33,7 @@ def randomize_mass(
     operation: Literal["add", "scale"] = "add",
 ) -> None:
     """Mass of bodies plus or times U(low, high)."""
-    ids = torch.as_tensor(env.robot.entity.body_ids)[bodies]
+    ids = torch.as_tensor(env.robot.layout.body_ids)[bodies]
     _randomize(env, env_ids, "body_mass", ids, operation, low, high)
 
 
@@ -41,7 +41,7 @@ def randomize_com(
     env: ManagerBasedRlEnv, env_ids: Tensor, bodies: BodyRefs, offset: tuple[float, float, float]
 ) -> None:
     """Centre of mass moved by U(-offset, offset) along each axis of the body, metres."""
-    ids = torch.as_tensor(env.robot.entity.body_ids)[bodies]
+    ids = torch.as_tensor(env.robot.layout.body_ids)[bodies]
     for axis, half_width in enumerate(offset):
         _randomize(env, env_ids, "body_com", (ids, axis), "add", -half_width, half_width)
 
@@ -54,7 +54,7 @@ def randomize_gains(env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high: f
 
 def randomize_armature(env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high: float) -> None:
     """Rotor inertia of all joints of the robot, each times its own U(low, high)."""
-    ids = torch.as_tensor(env.robot.entity.qvel_ids)
+    ids = torch.as_tensor(env.robot.layout.qvel_ids)
     _randomize(env, env_ids, "joint_armature", ids, "scale", low, high)
 
 

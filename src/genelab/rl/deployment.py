@@ -105,7 +105,7 @@ def _recurrent(actor: Actor) -> dict[str, Any] | None:
 def _robot(env: ManagerBasedRlEnv) -> dict[str, Any]:
     """Joints in the order of observations. A joint without a servo has null for its actuator, gains and limits."""
     robot, model = env.robot, env.scene.model
-    entity = robot.entity
+    entity = robot.layout
     drives = dict(zip(entity.actuated_joints, entity.actuator_ids.tolist(), strict=True))
     actuators = [drives.get(joint) for joint in robot.joint_names]
     gains = [(None, None) if a is None else _gains(model, a) for a in actuators]

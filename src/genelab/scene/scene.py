@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 
 from genelab.core.errors import UserError, unknown
+from genelab.scene.layout import locate, name_parts
 from genelab.scene.terrain import Terrain, TerrainCfg
 
 
@@ -67,32 +68,6 @@ class SceneCfg:
     contact_sensors: dict[str, ContactSensorCfg] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Entity:
-    """Where one entity's parts are in the arrays of the compiled model."""
-
-    name: str
-    joint_names: tuple[str, ...]
-    """Hinge and slide joints, without the entity's prefix."""
-    qpos_ids: np.ndarray
-    qvel_ids: np.ndarray
-    joint_ids: np.ndarray
-    body_names: tuple[str, ...]
-    body_ids: np.ndarray
-    actuator_names: tuple[str, ...]
-    actuator_ids: np.ndarray
-    actuated_joints: tuple[str, ...]
-    """The joint each actuator drives."""
-    site_names: tuple[str, ...]
-    """Points fixed to a body: feet, sensors."""
-    site_bodies: np.ndarray
-    site_pos: np.ndarray
-    """(S, 3) in the frame of the site's body, metres."""
-    free_qpos: int | None
-    """First qpos of the free root joint, or None for a fixed base."""
-    free_qvel: int | None
-
-
 class Scene:
     """A compiled scene. `model` is the canonical description; engines reproduce it and check it by name."""
 
@@ -104,7 +79,7 @@ class Scene:
         entities = {**cfg.robots, **cfg.objects}
         for name, entity in entities.items():
             _attach(self.spec, name, entity)
-        _add_light(self.spec.bodies[1] if entities else self.spec.worldbody)
+        _add_light(self.spec.bodies[min(1, len(self.spec.bodies) - 1)])
         for name, sensor in cfg.contact_sensors.items():
             _add_contact_sensor(self.spec, name, sensor)
         for body in self.spec.bodies:
@@ -114,7 +89,7 @@ class Scene:
         except ValueError as error:
             raise UserError(f"the scene does not compile: {error}") from error
         self.model.stat.extent = max(self.model.stat.extent, 1.5)  # shadows of small robots come out speckled
-        self.entities = {name: _locate(self.model, name) for name in entities}
+        self.entities = {name: locate(self.model, name) for name in entities}
         self.default_qpos = self._default_qpos(entities)
         self.contact_slices = {name: _sensor_slice(self.model, name) for name in cfg.contact_sensors}
 
@@ -189,6 +164,7 @@ def _attach(spec: mujoco.MjSpec, name: str, cfg: EntityCfg) -> None:
         child = cfg.model(**cfg.params)
     except TypeError as error:
         raise UserError(f"entity '{name}': {error}") from error
+    name_parts(child, name)
     frame = spec.worldbody.add_frame(pos=list(cfg.pos), quat=list(cfg.quat))
     spec.attach(child, frame=frame, prefix=f"{name}/")
 
@@ -215,36 +191,3 @@ def _sensor_slice(model: mujoco.MjModel, name: str) -> slice:
     sensor = model.sensor(name)
     start = int(sensor.adr[0])
     return slice(start, start + int(sensor.dim[0]))
-
-
-def _locate(model: mujoco.MjModel, entity: str) -> Entity:
-    prefix = f"{entity}/"
-    joints, free = [], None
-    for joint in (model.joint(i) for i in range(model.njnt)):
-        if not joint.name.startswith(prefix):
-            continue
-        if model.jnt_type[joint.id] == mujoco.mjtJoint.mjJNT_FREE.value:
-            free = joint
-        elif model.jnt_type[joint.id] != mujoco.mjtJoint.mjJNT_BALL.value:
-            joints.append(joint)
-    bodies = [b for b in (model.body(i) for i in range(model.nbody)) if b.name.startswith(prefix)]
-    sites = [s for s in (model.site(i) for i in range(model.nsite)) if s.name.startswith(prefix)]
-    actuators = [a for a in (model.actuator(i) for i in range(model.nu)) if a.name.startswith(prefix)]
-    driven = [model.joint(int(a.trnid[0])).name for a in actuators]
-    return Entity(
-        name=entity,
-        joint_names=tuple(j.name.removeprefix(prefix) for j in joints),
-        qpos_ids=np.array([j.qposadr[0] for j in joints], dtype=np.int64),
-        qvel_ids=np.array([j.dofadr[0] for j in joints], dtype=np.int64),
-        joint_ids=np.array([j.id for j in joints], dtype=np.int64),
-        body_names=tuple(b.name.removeprefix(prefix) for b in bodies),
-        body_ids=np.array([b.id for b in bodies], dtype=np.int64),
-        actuator_names=tuple(a.name.removeprefix(prefix) for a in actuators),
-        actuator_ids=np.array([a.id for a in actuators], dtype=np.int64),
-        actuated_joints=tuple(name.removeprefix(prefix) for name in driven),
-        site_names=tuple(s.name.removeprefix(prefix) for s in sites),
-        site_bodies=np.array([s.bodyid[0] for s in sites], dtype=np.int64),
-        site_pos=np.array([s.pos for s in sites], dtype=np.float64).reshape(-1, 3),
-        free_qpos=int(free.qposadr[0]) if free is not None else None,
-        free_qvel=int(free.dofadr[0]) if free is not None else None,
-    )

@@ -18,13 +18,16 @@ AXES = ("x", "y", "yaw")
 
 def effort(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
     """Mean actuator force, N or N m, and mechanical power of all actuators, W."""
-    entity = env.robot.entity
-    if not len(entity.actuator_ids):
+    layout = env.robot.layout
+    if not len(layout.actuator_ids):
         return {}
-    force = env.engine.actuator_force[:, torch.as_tensor(entity.actuator_ids)]
-    gear = torch.tensor(env.scene.model.actuator_gear[entity.actuator_ids, 0], dtype=force.dtype, device=env.device)
-    speed = env.robot.joint_vel[:, [env.robot.joint_names.index(joint) for joint in entity.actuated_joints]]
-    return {"actuator force": force.abs().mean(dim=1), "power": (force * gear * speed).abs().sum(dim=1)}
+    force = env.robot.actuator_force
+    found = {"actuator force": force.abs().mean(dim=1)}
+    joints = [env.robot.joint_names.index(joint) for joint in layout.actuated_joints if joint in env.robot.joint_names]
+    if len(joints) == len(layout.actuator_ids):  # the speed of a tendon or a site is not known here
+        gear = torch.tensor(env.scene.model.actuator_gear[layout.actuator_ids, 0], dtype=force.dtype, device=env.device)
+        found["power"] = (force * gear * env.robot.joint_vel[:, joints]).abs().sum(dim=1)
+    return found
 
 
 def action_rate(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
@@ -34,7 +37,7 @@ def action_rate(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
 
 def posture(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
     """Height, tilt and speed of a free base."""
-    if env.robot.entity.free_qpos is None:
+    if env.robot.layout.free_qpos is None:
         return {}
     tilt = (-env.robot.projected_gravity[:, 2]).clamp(-1.0, 1.0).acos()
     speed = env.robot.body_lin_vel[:, 0, :2].norm(dim=1)
@@ -44,7 +47,7 @@ def posture(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
 def velocity_error(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
     """Distance between commanded and reached velocity per axis, in the frame of a free base."""
     commands = [term.command for term in env.command_manager.terms.values() if isinstance(term, VelocityCommand)]
-    if not commands or env.robot.entity.free_qpos is None:
+    if not commands or env.robot.layout.free_qpos is None:
         return {}
     quat = env.robot.body_quat[:, 0]
     linear = quat_apply_inverse(quat, env.robot.body_lin_vel[:, 0])
@@ -83,6 +86,6 @@ def derive(env: ManagerBasedRlEnv, means: dict[str, Tensor]) -> dict[str, Tensor
     speed = derived.pop("base speed", None)
     if speed is not None and "power" in means:
         model = env.scene.model
-        weight = float(model.body_subtreemass[env.robot.entity.body_ids[0]] * -model.opt.gravity[2])
+        weight = float(model.body_subtreemass[env.robot.layout.body_ids[0]] * -model.opt.gravity[2])
         derived["cost of transport"] = torch.where(speed > WALKING, means["power"] / (weight * speed), torch.nan)
     return derived

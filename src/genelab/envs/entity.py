@@ -1,4 +1,4 @@
-"""A robot's (or object's) own slice of the engine's arrays."""
+"""A robot or object in all worlds: its own part of the engine's arrays."""
 
 from collections.abc import Sequence
 
@@ -9,30 +9,32 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.core.math import cross, quat_apply, quat_apply_inverse
 from genelab.engines.base import Engine
-from genelab.scene.scene import Entity
+from genelab.scene.layout import EntityLayout
 
 
-class Robot:
+class Entity:
     """Reads and writes one entity in all worlds. Joint and body order is that of the compiled scene."""
 
-    def __init__(self, engine: Engine, entity: Entity):
+    def __init__(self, engine: Engine, layout: EntityLayout):
         self._engine = engine
-        self.entity = entity
-        self.name = entity.name
-        self.joint_names = entity.joint_names
-        self.body_names = entity.body_names
-        self._qpos, self._qvel = index_of(entity.qpos_ids), index_of(entity.qvel_ids)
-        self._bodies = index_of(entity.body_ids)
-        self.site_names = entity.site_names
-        self._site_bodies = torch.tensor(entity.site_bodies, device=engine.device)
-        self._site_pos = torch.tensor(entity.site_pos, dtype=torch.float32, device=engine.device)
+        self.layout = layout
+        self.name = layout.name
+        self.joint_names = layout.joint_names
+        self.body_names = layout.body_names
+        self.site_names = layout.site_names
+        self._qpos, self._qvel, self._bodies, self._actuators = (
+            index_of(ids, engine.device)
+            for ids in (layout.qpos_ids, layout.qvel_ids, layout.body_ids, layout.actuator_ids)
+        )
+        self._site_bodies = torch.tensor(layout.site_bodies, device=engine.device)
+        self._site_pos = torch.tensor(layout.site_pos, dtype=torch.float32, device=engine.device)
         self.encoder_bias: Tensor | None = None
         """(N, J) what the encoders show beyond the true joint positions, where that is randomised."""
         self.default_joint_pos = engine.default_qpos[self._qpos]
         """(J,) the pose that actions and observations are relative to."""
-        limits = engine.model.jnt_range[entity.joint_ids]
-        limited = engine.model.jnt_limited[entity.joint_ids].astype(bool)[:, None]
-        self.joint_limits = torch.tensor(np.where(limited, limits, [-np.inf, np.inf]), dtype=torch.float32)
+        limited = engine.model.jnt_limited[layout.joint_ids].astype(bool)[:, None]
+        limits = np.where(limited, engine.model.jnt_range[layout.joint_ids], [-np.inf, np.inf])
+        self.joint_limits = torch.tensor(limits, dtype=torch.float32, device=engine.device)
         """(J, 2) lower and upper limit; infinite where there is none."""
 
     @property
@@ -49,6 +51,11 @@ class Robot:
     def joint_vel(self) -> Tensor:
         """(N, J) rad/s or m/s."""
         return self._engine.qvel[:, self._qvel]
+
+    @property
+    def actuator_force(self) -> Tensor:
+        """(N, A) force or torque of each actuator in the last physics step."""
+        return self._engine.actuator_force[:, self._actuators]
 
     @property
     def body_pos(self) -> Tensor:
@@ -73,26 +80,26 @@ class Robot:
     @property
     def root_pos(self) -> Tensor:
         """(N, 3) world frame."""
-        first = self.entity.free_qpos
+        first = self.layout.free_qpos
         return self.body_pos[:, 0] if first is None else self._engine.qpos[:, first : first + 3]
 
     @property
     def root_quat(self) -> Tensor:
         """(N, 4) wxyz."""
-        first = self.entity.free_qpos
+        first = self.layout.free_qpos
         return self.body_quat[:, 0] if first is None else self._engine.qpos[:, first + 3 : first + 7]
 
     @property
     def root_lin_vel(self) -> Tensor:
         """(N, 3) velocity of the root body in its own frame."""
-        first = self.entity.free_qvel
+        first = self.layout.free_qvel
         in_world = self.body_lin_vel[:, 0] if first is None else self._engine.qvel[:, first : first + 3]
         return quat_apply_inverse(self.root_quat, in_world)
 
     @property
     def root_ang_vel(self) -> Tensor:
         """(N, 3) angular velocity of the root body in its own frame."""
-        first = self.entity.free_qvel
+        first = self.layout.free_qvel
         if first is None:
             return quat_apply_inverse(self.root_quat, self.body_ang_vel[:, 0])
         return self._engine.qvel[:, first + 3 : first + 6]
@@ -114,6 +121,18 @@ class Robot:
         spin = cross(self._engine.body_ang_vel[:, bodies], self._site_offset(sites))
         return self._engine.body_lin_vel[:, bodies] + spin
 
+    @property
+    def default_root_pose(self) -> Tensor:
+        """(7,) position and orientation of a free root in the default pose: xyz + wxyz."""
+        first, _ = self._free_root()
+        return self._engine.default_qpos[first : first + 7]
+
+    @property
+    def root_vel(self) -> Tensor:
+        """(N, 6) velocity of a free root, as `write_root` takes it: linear, world frame; angular, body frame."""
+        _, first = self._free_root()
+        return self._engine.qvel[:, first : first + 6]
+
     def write_root(
         self, env_ids: Tensor, pos: Tensor | None = None, quat: Tensor | None = None, vel: Tensor | None = None
     ) -> None:
@@ -121,9 +140,7 @@ class Robot:
 
         `vel` is (len(env_ids), 6): linear in the world frame, angular in the body frame.
         """
-        first_q, first_v = self.entity.free_qpos, self.entity.free_qvel
-        if first_q is None or first_v is None:
-            raise UserError(f"'{self.name}' has a fixed base: its root cannot be moved")
+        first_q, first_v = self._free_root()
         qpos, qvel = self._engine.qpos[env_ids], self._engine.qvel[env_ids]
         if pos is not None:
             qpos[:, first_q : first_q + 3] = pos
@@ -142,14 +159,20 @@ class Robot:
             qvel[:, self._qvel] = vel
         self._engine.set_state(env_ids, qpos, qvel)
 
+    def _free_root(self) -> tuple[int, int]:
+        """First position and first velocity of the free root."""
+        if self.layout.free_qpos is None or self.layout.free_qvel is None:
+            raise UserError(f"'{self.name}' has a fixed base: its root cannot be moved")
+        return self.layout.free_qpos, self.layout.free_qvel
+
     def _site_offset(self, sites: Tensor) -> Tensor:
         """From the origin of each site's body to the site, world frame."""
         quat = self._engine.body_quat[:, self._site_bodies[sites]]
         return quat_apply(quat, self._site_pos[sites].expand(quat.shape[0], -1, 3))
 
 
-def index_of(ids: Sequence[int] | np.ndarray) -> slice | Tensor:
+def index_of(ids: Sequence[int] | np.ndarray, device: str) -> slice | Tensor:
     """An index for these columns: a slice where they are consecutive, because slicing copies nothing."""
     if len(ids) and list(ids) == list(range(ids[0], ids[0] + len(ids))):
         return slice(int(ids[0]), int(ids[0]) + len(ids))
-    return torch.tensor(np.asarray(ids, dtype=np.int64))
+    return torch.tensor(np.asarray(ids, dtype=np.int64), device=device)

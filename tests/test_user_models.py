@@ -1,0 +1,134 @@
+"""What a user's own MJCF may contain: parts without names, transmissions of every kind, ball joints."""
+
+import mujoco
+import pytest
+import torch
+
+from genelab import mdp
+from genelab.core.errors import UserError
+from genelab.envs import (
+    DoneTermCfg,
+    ManagerBasedEnv,
+    ManagerBasedEnvCfg,
+    ManagerBasedRlEnv,
+    ManagerBasedRlEnvCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+)
+from genelab.mdp import JointPositionActionCfg
+from genelab.scene.objects import box, marker
+from genelab.scene.scene import EntityCfg, Scene, SceneCfg
+
+TWO_LINKS = """
+<mujoco>
+  <worldbody>
+    <body name="upper" pos="0 0 1">
+      <joint name="a" axis="0 1 0"/>
+      <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>
+      <body name="lower" pos=".3 0 0">
+        <joint name="b" axis="0 1 0"/>
+        <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>
+        <site name="tip" pos=".3 0 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <tendon><fixed name="cable"><joint joint="b" coef="1"/></fixed></tendon>
+  <actuator>{actuators}</actuator>
+</mujoco>
+"""
+
+
+def mjcf(xml: str) -> mujoco.MjSpec:
+    return mujoco.MjSpec.from_string(xml)
+
+
+def entity(xml: str, **cfg) -> EntityCfg:
+    return EntityCfg(model=mjcf, params={"xml": xml}, **cfg)
+
+
+def links(actuators: str) -> EntityCfg:
+    return entity(TWO_LINKS.format(actuators=actuators))
+
+
+def task(scene: SceneCfg, **parts) -> ManagerBasedRlEnvCfg:
+    """A task of one reward and one observation around a scene."""
+    observation = ObservationTermCfg(mdp.remaining_time)
+    defaults = {
+        "num_envs": 2,
+        "episode_length_s": 1.0,
+        "actions": {},
+        "observations": {"policy": ObservationGroupCfg(terms={"time": observation})},
+        "rewards": {"alive": RewardTermCfg(mdp.alive, weight=1.0)},
+        "terminations": {"time_out": DoneTermCfg(mdp.time_out, time_out=True)},
+    }
+    return ManagerBasedRlEnvCfg(scene=scene, **{**defaults, **parts})
+
+
+def make(robot: EntityCfg, **parts) -> ManagerBasedRlEnv:
+    return ManagerBasedRlEnv(task(SceneCfg(robots={"robot": robot}), **parts))
+
+
+def test_parts_without_a_name_are_named_after_what_they_belong_to():
+    xml = """
+    <mujoco>
+      <worldbody>
+        <body>
+          <freejoint/>
+          <geom size=".1"/>
+          <body name="leg"><joint name="leg"/><geom size=".1"/></body>
+        </body>
+      </worldbody>
+      <actuator><motor joint="leg"/><position joint="leg"/></actuator>
+    </mujoco>
+    """
+    layout = Scene(SceneCfg(robots={"robot": entity(xml)}), 0.005).entities["robot"]
+    assert layout.body_names == ("body_1", "leg")
+    assert layout.free_qpos == 0
+    assert layout.joint_names == ("leg",)
+    assert layout.actuator_names == ("leg", "leg_2")
+    assert layout.actuated_joints == ("leg", "leg")
+
+
+def test_a_joint_without_a_name_is_called_like_its_body():
+    pole = '<body name="pole"><joint/><joint type="slide"/><geom size=".1"/></body>'
+    xml = f"<mujoco><worldbody>{pole}</worldbody></mujoco>"
+    layout = Scene(SceneCfg(robots={"robot": entity(xml)}), 0.005).entities["robot"]
+    assert layout.joint_names == ("pole", "pole_2")
+
+
+@pytest.mark.parametrize(
+    ("actuator", "driven"),
+    [
+        ('<position name="servo" tendon="cable" kp="9"/>', "tendon 'cable'"),
+        ('<position name="servo" site="tip" kp="9"/>', "site 'tip'"),
+        ('<adhesion name="servo" body="lower" ctrlrange="0 1"/>', "body 'lower'"),
+    ],
+)
+def test_an_actuator_of_something_else_than_a_joint_drives_no_joint(actuator, driven):
+    layout = Scene(SceneCfg(robots={"robot": links(actuator)}), 0.005).entities["robot"]
+    assert layout.actuated_joints == (None,)
+    assert layout.transmissions == (driven,)
+    for joint in "ab":
+        with pytest.raises(UserError, match=f"joint '{joint}' of 'robot' has no actuator.*{driven}"):
+            make(links(actuator), actions={"joint": JointPositionActionCfg(joints=joint)})
+
+
+def test_a_task_without_a_robot_is_a_users_error():
+    for scene in (SceneCfg(), SceneCfg(objects={"box": box(0.1, (0, 0, 1))})):
+        with pytest.raises(UserError, match="a task needs a robot"):
+            ManagerBasedRlEnv(task(scene))
+
+
+def test_a_scene_in_which_nothing_can_move_is_a_users_error():
+    for scene in (SceneCfg(), SceneCfg(objects={"mark": marker(0.1)})):
+        with pytest.raises(UserError, match="nothing in the scene can move"):
+            ManagerBasedEnv(ManagerBasedEnvCfg(scene=scene))
+
+
+def test_objects_alone_can_be_played_back_and_are_no_robot():
+    env = ManagerBasedEnv(ManagerBasedEnvCfg(scene=SceneCfg(objects={"box": box(0.1, (0, 0, 1))})))
+    env.play_step()
+    assert torch.equal(env.entities["box"].root_pos, env.engine.qpos[:, :3])
+    with pytest.raises(UserError, match="the scene has no robot"):
+        _ = env.robot
