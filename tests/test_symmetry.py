@@ -14,11 +14,12 @@ from genelab.core.config import from_dict, to_dict
 from genelab.core.errors import UserError
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, ObservationTermCfg
-from genelab.mdp.symmetry import QUADRUPED, Mirror, MirrorTable
+from genelab.mdp.symmetry import Mirror
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg, RslRlSymmetryCfg
 from genelab.rl.rsl_rl.runner import Runner
 from genelab.rl.rsl_rl.symmetry import Augmentation
-from genelab.scene.robots.go1 import LEGS, quadruped
+from genelab.scene.mirror import MirrorTable
+from genelab.scene.robots.go1 import LEGS, MIRROR, quadruped
 from genelab.scene.terrain import TerrainCfg
 from genelab.tasks.velocity.go1 import flat, rough
 
@@ -40,7 +41,7 @@ def symmetric_go1(height: float, kp: float, kd: float) -> mujoco.MjSpec:
     for body in spec.bodies:
         if body.name == "world":
             continue
-        (pos, inertia), (other_pos, other_inertia) = inertial(body.name), inertial(QUADRUPED.partner(body.name))
+        (pos, inertia), (other_pos, other_inertia) = inertial(body.name), inertial(MIRROR.partner(body.name))
         mean = (inertia + FLIP_Y @ other_inertia @ FLIP_Y) / 2
         body.ipos = (pos + FLIP_Y @ other_pos) / 2
         moments, axes = np.linalg.eigh(mean)
@@ -91,7 +92,7 @@ def place_in_the_mirror(env: ManagerBasedRlEnv, mirror: Mirror) -> None:
 
 
 def test_a_mirrored_rollout_is_the_mirror_image_of_the_rollout(env: ManagerBasedRlEnv) -> None:
-    mirror = Mirror(env, QUADRUPED)
+    mirror = Mirror(env, MIRROR)
     place_in_the_mirror(env, mirror)
     draw = torch.Generator().manual_seed(5)
     for _ in range(25):
@@ -105,7 +106,7 @@ def test_a_mirrored_rollout_is_the_mirror_image_of_the_rollout(env: ManagerBased
 
 def test_mirroring_twice_changes_nothing(env: ManagerBasedRlEnv, scanning: ManagerBasedRlEnv) -> None:
     for made in (env, scanning):
-        mirror = Mirror(made, QUADRUPED)
+        mirror = Mirror(made, MIRROR)
         obs = {name: torch.randn_like(value) for name, value in made.obs.items()}
         for name, value in mirror.observations(mirror.observations(obs)).items():
             assert torch.equal(value, obs[name])
@@ -117,13 +118,13 @@ def test_the_declared_signs_are_those_of_the_joints_axes(env: ManagerBasedRlEnv)
     """Seen in a mirror, a turn about y stays what it is and turns about x and z go the other way."""
     axes = {leg: env.scene.model.joint(f"robot/{leg}_hip_joint").axis for leg in LEGS}
     assert all(axis.tolist() == [1.0, 0.0, 0.0] for axis in axes.values())
-    mirror = Mirror(env, QUADRUPED)
+    mirror = Mirror(env, MIRROR)
     assert mirror.action.sign.tolist() == [-1.0, 1.0, 1.0] * 4
     assert mirror.action.index.tolist() == [3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8]
 
 
 def test_vectors_change_the_specified_signs(env: ManagerBasedRlEnv) -> None:
-    seen = Mirror(env, QUADRUPED).observations({"critic": torch.ones(1, 48)})["critic"][0]
+    seen = Mirror(env, MIRROR).observations({"critic": torch.ones(1, 48)})["critic"][0]
     ang_vel, gravity, command, lin_vel = seen[:3], seen[3:6], seen[42:45], seen[45:]
     assert ang_vel.tolist() == [-1.0, 1.0, -1.0]
     assert gravity.tolist() == [1.0, -1.0, 1.0]
@@ -142,7 +143,7 @@ def test_a_mirrored_robot_scans_the_mirrored_ground(scanning: ManagerBasedRlEnv)
     assert float((scans[0] - scans[1]).abs().max()) > 0.05
     obs = torch.zeros(2, 232)
     obs[:, 45:] = scans
-    seen = Mirror(scanning, QUADRUPED).observations({"policy": obs})["policy"][:, 45:]
+    seen = Mirror(scanning, MIRROR).observations({"policy": obs})["policy"][:, 45:]
     torch.testing.assert_close(seen[0], scans[1], atol=6e-3, rtol=0.0)  # heights come in steps of 5 mm
 
 
@@ -151,7 +152,7 @@ def test_histories_are_mirrored_frame_by_frame() -> None:
     cfg.observations["policy"].history = 3
     env = ManagerBasedRlEnv(cfg)
     frames = torch.randn(2, 3, 45)
-    mirror, single = Mirror(env, QUADRUPED), Mirror(ManagerBasedRlEnv(tiny(flat(play=True))), QUADRUPED)
+    mirror, single = Mirror(env, MIRROR), Mirror(ManagerBasedRlEnv(tiny(flat(play=True))), MIRROR)
     seen = mirror.observations({"policy": frames.flatten(1)})["policy"].view(2, 3, 45)
     assert torch.equal(seen, single.groups["policy"](frames))
     env.close()
@@ -162,7 +163,7 @@ def test_a_term_without_a_mirror_image_is_an_error_that_names_it() -> None:
     cfg.observations["policy"].terms["trunk"] = ObservationTermCfg(mdp.body_ang_vel, params={"body": "trunk"})
     env = ManagerBasedRlEnv(cfg)
     with pytest.raises(UserError, match=r"observation term 'policy\.trunk' has no mirror image"):
-        Mirror(env, QUADRUPED)
+        Mirror(env, MIRROR)
     with pytest.raises(UserError, match="joint 'FR_hip_joint' has no mirror image 'XX_hip_joint'"):
         Mirror(env, MirrorTable(swap=(("FR_", "XX_"),), flip=""))
     env.close()
@@ -173,12 +174,12 @@ def agent(**symmetry: Any) -> RslRlOnPolicyRunnerCfg:
     cfg.actor.hidden_dims = cfg.critic.hidden_dims = (16,)
     cfg.num_steps_per_env = 4
     cfg.algorithm = RslRlPpoCfg(num_learning_epochs=1, num_mini_batches=1)
-    cfg.algorithm.symmetry = RslRlSymmetryCfg(table=QUADRUPED, **symmetry)
+    cfg.algorithm.symmetry = RslRlSymmetryCfg(table=MIRROR, **symmetry)
     return cfg
 
 
 def test_a_batch_is_followed_by_its_mirror_image(env: ManagerBasedRlEnv) -> None:
-    mirror = Mirror(env, QUADRUPED)
+    mirror = Mirror(env, MIRROR)
     obs = TensorDict({name: torch.randn_like(value) for name, value in env.obs.items()}, batch_size=[2])
     both, actions = Augmentation(mirror)(None, obs, torch.ones(2, 12))
     assert both is not None
@@ -212,4 +213,4 @@ def test_the_symmetry_of_an_agent_survives_being_stored() -> None:
 
 def test_a_symmetry_that_would_do_nothing_is_an_error() -> None:
     with pytest.raises(UserError, match="leave symmetry out"):
-        RslRlSymmetryCfg(table=QUADRUPED, augment=False).validate()
+        RslRlSymmetryCfg(table=MIRROR, augment=False).validate()

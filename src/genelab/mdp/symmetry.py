@@ -17,28 +17,7 @@ from genelab.core.errors import UserError
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers.observation import ObservationGroup
 from genelab.mdp import observations as terms
-
-
-@dataclass(kw_only=True)
-class MirrorTable:
-    """How a robot's joints look in a mirror."""
-
-    swap: tuple[tuple[str, str], ...]
-    """Beginnings of the names of right and left joints that change places."""
-    flip: str
-    """Regular expression of the joints that change sign."""
-
-    def partner(self, joint: str) -> str:
-        """The joint that this one is seen as."""
-        for pair in self.swap:
-            for ours, theirs in (pair, pair[::-1]):
-                if joint.startswith(ours):
-                    return theirs + joint.removeprefix(ours)
-        return joint
-
-
-QUADRUPED = MirrorTable(swap=(("FR_", "FL_"), ("RR_", "RL_")), flip=".*_hip_joint")
-"""Unitree's quadrupeds, with or without wheels."""
+from genelab.scene.mirror import MirrorTable
 
 POLAR, AXIAL = (1.0, -1.0, 1.0), (-1.0, 1.0, -1.0)
 """Signs of velocities and directions, and of angular velocities."""

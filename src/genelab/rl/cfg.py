@@ -6,7 +6,7 @@ from typing import Literal
 
 from genelab.core.errors import UserError, hint
 from genelab.core.overrides import at_least
-from genelab.mdp.symmetry import MirrorTable
+from genelab.scene.mirror import MirrorTable
 
 DEMO_VARIABLE = "GENELAB_SB3_DEMO_PATH"
 """Environment variable that names a file of demonstrations."""

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import mujoco
 
+from genelab.scene.mirror import MirrorTable
 from genelab.scene.scene import EntityCfg
 
 LEGS = ("FR", "FL", "RR", "RL")
 """Front right, front left, rear right, rear left: the order of legs in all arrays."""
 EFFORT_LIMITS = {"hip": 23.7, "thigh": 23.7, "calf": 35.55}
 """Newton metres."""
+MIRROR = MirrorTable(swap=(("FR_", "FL_"), ("RR_", "RL_")), flip=".*_hip_joint")
 
 
 def go1() -> EntityCfg:

@@ -18,7 +18,6 @@ from genelab.envs import (
     SuccessTermCfg,
 )
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
-from genelab.mdp.symmetry import QUADRUPED
 from genelab.rl.cfg import (
     RslRlDistributionCfg,
     RslRlModelCfg,
@@ -26,7 +25,7 @@ from genelab.rl.cfg import (
     RslRlPpoCfg,
     RslRlSymmetryCfg,
 )
-from genelab.scene.robots.go1 import LEGS, go1
+from genelab.scene.robots.go1 import LEGS, MIRROR, go1
 from genelab.scene.scene import ContactSensorCfg, GroundCfg, SceneCfg
 from genelab.scene.terrain import TerrainCfg
 
@@ -160,7 +159,7 @@ def _cpu(worlds: int, iterations: int, shaped: int) -> dict[str, Any]:
         "agent.algorithm.max_learning_rate": 3e-3,
         "agent.algorithm.decay_learning_rate": True,
         "agent.algorithm.desired_kl": 0.02,
-        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=QUADRUPED),
+        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR),
     }
 
 

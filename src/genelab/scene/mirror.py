@@ -1,0 +1,21 @@
+"""How a robot looks in a mirror (y becomes -y), by the names of its joints."""
+
+from dataclasses import dataclass
+
+
+@dataclass(kw_only=True)
+class MirrorTable:
+    """How a robot's joints look in a mirror."""
+
+    swap: tuple[tuple[str, str], ...]
+    """Beginnings of the names of right and left joints that change places."""
+    flip: str
+    """Regular expression of the joints that change sign."""
+
+    def partner(self, joint: str) -> str:
+        """The joint that this one is seen as."""
+        for pair in self.swap:
+            for ours, theirs in (pair, pair[::-1]):
+                if joint.startswith(ours):
+                    return theirs + joint.removeprefix(ours)
+        return joint
