@@ -11,10 +11,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from genelab import mdp
 from genelab.core.config import members
 from genelab.core.errors import UserError
 from genelab.core.overrides import Change, Leaf, apply, check_read, coerce, leaves, show, type_name
 from genelab.core.registry import tasks
+from genelab.envs import RampCfg, RewardTermCfg
 from genelab.experiment.setup import resolve
 from genelab.experiment.train import UNUSED_IN_TRAINING
 
@@ -348,3 +350,58 @@ def test_the_same_value_in_two_spellings_is_fine() -> None:
 def test_overrides_win_over_the_preset() -> None:
     setup = resolve(TASK, preset="cpu", user=[("agent.actor.hidden_dims", "8")])
     assert setup.agent_cfg.actor.hidden_dims == (8,)
+
+
+# Whole config objects, as presets give them
+
+
+def ramp() -> RampCfg:
+    return RampCfg(start=0.0, end=1.0, steps=100)
+
+
+def test_a_config_object_adds_a_term_behind_those_that_are_there() -> None:
+    roots = fresh()
+    before = list(roots["env"].rewards)
+    apply(roots, [("env.rewards.bonus", RewardTermCfg(mdp.alive, weight=3.0))])
+    assert list(roots["env"].rewards) == [*before, "bonus"]
+    assert value_at(roots, "env.rewards.bonus.weight") == 3.0
+
+
+def test_a_config_object_takes_the_place_of_an_optional_or_of_another_one() -> None:
+    roots = fresh()
+    apply(roots, [("env.rewards.alive.ramp", ramp()), ("env.rewards.upright", RewardTermCfg(mdp.alive, weight=2.0))])
+    assert value_at(roots, "env.rewards.alive.ramp.steps") == 100
+    assert value_at(roots, "env.rewards.upright.weight") == 2.0
+
+
+def test_what_is_changed_below_an_object_does_not_change_the_one_that_was_given() -> None:
+    given = RewardTermCfg(mdp.alive, weight=3.0)
+    apply(fresh(), [("env.rewards.bonus", given), ("env.rewards.bonus.weight", "5")])
+    assert given.weight == 3.0
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        ("env.rewards.bonus", ramp(), "env.rewards.bonus expects RewardTermCfg"),
+        ("env.rewards.alive", ramp(), "env.rewards.alive expects RewardTermCfg"),
+        ("env.rewards.bonus", "3", "unknown config path 'env.rewards.bonus'"),
+        ("env.rewrds.bonus", ramp(), "unknown config path 'env.rewrds.bonus'"),
+        ("env.rewards.alive.params.bonus", ramp(), "unknown config path 'env.rewards.alive.params.bonus'"),
+        ("env.decimation", ramp(), "env.decimation expects int"),
+    ],
+)
+def test_an_object_where_it_does_not_belong_is_an_error(path: str, value: Any, problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        apply(fresh(), [(path, value)])
+
+
+def test_an_optional_object_can_be_unset_as_a_user_types_it() -> None:
+    roots = fresh()
+    apply(roots, [("env.rewards.alive.ramp", ramp()), ("env.rewards.alive.ramp", "none")])
+    assert roots["env"].rewards["alive"].ramp is None
+
+
+def test_a_config_object_is_shown_with_what_is_not_default() -> None:
+    term = RewardTermCfg(mdp.alive, weight=3.0, ramp=ramp())
+    assert show(term) == "RewardTermCfg(func=alive, weight=3.0, ramp=RampCfg(start=0.0, end=1.0, steps=100))"

@@ -26,11 +26,24 @@ def field_types(cls: type) -> dict[str, Any]:
     return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
 
 
+def is_config(value: Any) -> bool:
+    """Whether a value is a config object, rather than a plain value or a class."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
 def members(declared: Any) -> tuple[Any, ...]:
     """The alternatives of a union type; a plain type is its own only alternative."""
     if typing.get_origin(declared) in (Union, types.UnionType):
         return typing.get_args(declared)
     return (declared,)
+
+
+def dict_value_type(declared: Any) -> Any:
+    """The declared type of a dict's values; Any where nothing is declared."""
+    for member in members(declared):
+        if typing.get_origin(member) is dict:
+            return typing.get_args(member)[1]
+    return Any
 
 
 def reference(obj: Any) -> str:
@@ -43,12 +56,12 @@ def reference(obj: Any) -> str:
 
 def to_dict(value: Any, declared: Any = None) -> Any:
     """`value` as plain JSON data. `declared` is the type a reader expects here, if it is known."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if is_config(value):
         declared_types = field_types(type(value))
         data = {name: to_dict(getattr(value, name), declared_types[name]) for name in declared_types}
         return data if type(value) in members(declared) else {CLASS_KEY: reference(type(value)), **data}
     if isinstance(value, dict):
-        value_type = _dict_value_type(declared)
+        value_type = dict_value_type(declared)
         return {key: to_dict(item, value_type) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [to_dict(item) for item in value]
@@ -64,7 +77,7 @@ def from_dict(declared: Any, data: Any) -> Any:
     if isinstance(data, dict):
         cls: Any = load(data[CLASS_KEY]) if CLASS_KEY in data else _dataclass_of(declared)
         if cls is None:
-            value_type = _dict_value_type(declared)
+            value_type = dict_value_type(declared)
             return {key: from_dict(value_type, item) for key, item in data.items()}
         if not isinstance(cls, type) or not dataclasses.is_dataclass(cls):
             raise UserError(f"'{data[CLASS_KEY]}' is not a config class")
@@ -92,13 +105,6 @@ def _dataclass_of(declared: Any) -> type | None:
         if isinstance(member, type) and dataclasses.is_dataclass(member):
             return member
     return None
-
-
-def _dict_value_type(declared: Any) -> Any:
-    for member in members(declared):
-        if typing.get_origin(member) is dict:
-            return typing.get_args(member)[1]
-    return Any
 
 
 def _is_callable_type(declared: Any) -> bool:

@@ -4,11 +4,15 @@ A path walks dataclass fields and dict keys; hyphens and underscores are the sam
 type of its field. A path that does not exist, a value of the wrong type, or a path this run would never read is an
 error that names the nearest valid path.
 
+Code, such as a preset, may also give whole config objects: in place of another one, or under a new name in a dict of
+configs, which adds a term behind those that are there.
+
 A config class says which of its fields are not read under its present settings with a method
 ``unused_fields() -> dict[str, str]``, from field name to the reason, and which values make no sense with a method
 ``validate()`` that raises a `UserError`.
 """
 
+import copy
 import dataclasses
 import types
 import typing
@@ -16,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from genelab.core.config import field_types, members
+from genelab.core.config import dict_value_type, field_types, is_config, members
 from genelab.core.errors import UserError, hint
 
 
@@ -35,6 +39,7 @@ class Change:
 
     path: str
     old: Any
+    """None where there was nothing."""
     new: Any
 
     def __str__(self) -> str:
@@ -43,7 +48,7 @@ class Change:
 
 def leaves(tree: Any, path: str = "", declared: Any = Any) -> Iterator[Leaf]:
     """Every overridable value below `tree`, depth first. Functions are structure, not values."""
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+    if is_config(tree):
         for name in field_types(type(tree)):
             yield from leaves(getattr(tree, name), _join(path, name), _child_type(tree, name))
     elif isinstance(tree, dict):
@@ -51,6 +56,16 @@ def leaves(tree: Any, path: str = "", declared: Any = Any) -> Iterator[Leaf]:
             yield from leaves(tree[key], _join(path, key), _child_type(tree, key, declared))
     elif not callable(tree):
         yield Leaf(path, declared, tree)
+
+
+def configs(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every dataclass below `tree`, with its path."""
+    children = tree if isinstance(tree, dict) else {}
+    if is_config(tree):
+        yield path, tree
+        children = {name: getattr(tree, name) for name in field_types(type(tree))}
+    for name, child in children.items():
+        yield from configs(child, _join(path, name))
 
 
 def apply(roots: dict[str, Any], overrides: Iterable[tuple[str, Any]]) -> list[Change]:
@@ -69,7 +84,7 @@ def validate(tree: Any) -> None:
 
     Its errors begin with a field; they get its path.
     """
-    for path, config in _configs(tree):
+    for path, config in configs(tree):
         check = getattr(config, "validate", None)
         if check is not None:
             try:
@@ -133,29 +148,59 @@ def show(value: Any) -> str:
         return ",".join(show(item) for item in value)
     if value is None or isinstance(value, bool):
         return str(value).lower()
-    return str(value)
+    if is_config(value):
+        return f"{type(value).__name__}({', '.join(_shown_fields(value))})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {show(item)}" for key, item in value.items()) + "}"
+    return value.__name__ if callable(value) else str(value)
+
+
+def _shown_fields(config: Any) -> Iterator[str]:
+    """The fields of a config that are not at their defaults."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        if value != default:
+            yield f"{field.name}={show(value)}"
 
 
 def _set(roots: dict[str, Any], path: str, value: Any) -> Change:
     node: Any = roots
     declared: Any = Any
     names: list[str] = []
-    for part in path.split("."):
+    *parents, last = path.split(".")
+    for part in parents:
         name = _child_name(node, part)
         if name is None:
             raise _unknown_path(roots, path)
         declared = _child_type(node, name, declared)
         names.append(name)
-        parent, node = node, _child(node, name)
-    if dataclasses.is_dataclass(node) or isinstance(node, dict) or callable(node):
+        node = _child(node, name)
+    name = _child_name(node, last)
+    if name is None and not (is_config(value) and isinstance(node, dict) and _holds_configs(declared)):
         raise _unknown_path(roots, path)
+    old = None if name is None else _child(node, name)
+    child_type = dict_value_type(declared) if name is None else _child_type(node, name, declared)
+    whole = is_config(value) or _unsets(value, child_type)
+    if (is_config(old) or isinstance(old, dict) or callable(old)) and not whole:
+        raise _unknown_path(roots, path)
+    names.append(name or last)
     full_path = ".".join(names)
-    new = coerce(value, declared, full_path)
-    if isinstance(parent, dict):
-        parent[names[-1]] = new
+    new = coerce(copy.deepcopy(value), child_type, full_path)  # what is set later must not change a preset's object
+    if isinstance(node, dict):
+        node[names[-1]] = new
     else:
-        setattr(parent, names[-1], new)
-    return Change(full_path, node, new)
+        setattr(node, names[-1], new)
+    return Change(full_path, old, new)
+
+
+def _holds_configs(declared: Any) -> bool:
+    return dataclasses.is_dataclass(dict_value_type(declared))
+
+
+def _unsets(value: Any, declared: Any) -> bool:
+    """Whether a value says that an optional config is to be left out."""
+    return types.NoneType in members(declared) and (value is None or str(value).lower() == "none")
 
 
 def _unknown_path(roots: dict[str, Any], path: str) -> UserError:
@@ -186,10 +231,8 @@ def _child_type(node: Any, name: str, declared: Any = Any) -> Any:
     if isinstance(declared, ParamTypes):
         found = declared.types.get(name, Any)
         return found if found is not Any else _type_of(node[name])
-    for member in members(declared):
-        if typing.get_origin(member) is dict and typing.get_args(member)[1] is not Any:
-            return typing.get_args(member)[1]
-    return _type_of(node[name])
+    value_type = dict_value_type(declared)
+    return value_type if value_type is not Any else _type_of(node[name])
 
 
 @dataclass(frozen=True)
@@ -209,20 +252,10 @@ def _unused(tree: Any) -> dict[str, str]:
     """Every path below `tree` that is not read under the present settings, with the reason."""
     return {
         _join(path, name): reason
-        for path, config in _configs(tree)
+        for path, config in configs(tree)
         if hasattr(config, "unused_fields")
         for name, reason in config.unused_fields().items()
     }
-
-
-def _configs(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every dataclass below `tree`, with its path."""
-    children = tree if isinstance(tree, dict) else {}
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        yield path, tree
-        children = {name: getattr(tree, name) for name in field_types(type(tree))}
-    for name, child in children.items():
-        yield from _configs(child, _join(path, name))
 
 
 def _coerce_one(value: Any, declared: Any) -> Any:
@@ -245,11 +278,11 @@ def _coerce_one(value: Any, declared: Any) -> Any:
     if declared is bool:
         return _coerce_bool(value)
     if declared is int:
-        if isinstance(value, bool | float):
+        if isinstance(value, bool | float) or is_config(value):
             raise ValueError
         return int(value)
     if declared is float:
-        if isinstance(value, bool):
+        if isinstance(value, bool) or is_config(value):
             raise ValueError
         return float(value)
     if declared is str and isinstance(value, str):

@@ -1,18 +1,25 @@
 """From a task's name and what the user typed to complete configs."""
 
+import copy
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from genelab.core import overrides
+from genelab.core.config import CLASS_KEY, field_types, from_dict, is_config, to_dict
 from genelab.core.errors import UserError
 from genelab.core.overrides import Change
 from genelab.core.registry import TaskSpec, find
-from genelab.envs import ManagerBasedRlEnvCfg, SimulationCfg
+from genelab.envs import ManagerBasedRlEnvCfg, RampCfg, SimulationCfg
 
 PRESETS = ("auto", "cpu", "reference")
 
 _NOT_OF_THE_POLICY = ("env.num_envs", "env.simulation.")
 """Env paths that say where a policy was trained, not what it was trained for."""
+
+_OF_THE_TASK = ("env.actions.", "env.commands.", "env.metrics.", "env.observations.", "env.scene.")
+"""Where a config object that a preset sets is part of the task. Elsewhere (rewards, terminations, events, curricula)
+it helps to train, and evaluation is without it: by the task's own rewards and ends."""
 
 
 @dataclass
@@ -22,6 +29,8 @@ class Setup:
     spec: TaskSpec
     env_cfg: Any
     agent_cfg: Any
+    play: bool = False
+    """Whether the environment is the one of play and evaluation, rather than of training."""
     preset: str = "reference"
     preset_changes: list[Change] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
@@ -39,7 +48,11 @@ class Setup:
     def env_changes(self) -> dict[str, Any]:
         """What preset and user changed about the task itself: a policy trained so must be evaluated so."""
         changed = {c.path: c.new for c in (*self.preset_changes, *self.changes) if c.path.startswith("env.")}
-        return {p: v for p, v in changed.items() if p == "env.simulation.dt" or not p.startswith(_NOT_OF_THE_POLICY)}
+        return {
+            path: to_dict(value) if is_config(value) else value
+            for path, value in changed.items()
+            if path == "env.simulation.dt" or not path.startswith(_NOT_OF_THE_POLICY)
+        }
 
 
 def resolve(
@@ -56,11 +69,13 @@ def resolve(
     `unused` names paths this command does not read, with the reason; changing them is an error.
     """
     spec = find(task_id)
-    setup = Setup(spec, spec.env_cfg(play=play), spec.agent_cfg(backend) if spec.agents or backend else None)
+    setup = Setup(spec, spec.env_cfg(play=play), spec.agent_cfg(backend) if spec.agents or backend else None, play)
     user = user or []
     setup.preset = _choose_preset(spec, preset, backend, user)
-    presets = [(p, v) for p, v in spec.preset(setup.preset, backend).items() if not (play and p == "env.num_envs")]
-    setup.preset_changes = [c for c in overrides.apply(setup.roots, presets) if c.old != c.new]
+    preset_changes = list(spec.preset(setup.preset, backend).items())
+    if play:
+        preset_changes = [(path, value) for path, value in _for_play(preset_changes) if path != "env.num_envs"]
+    setup.preset_changes = [c for c in overrides.apply(setup.roots, preset_changes) if c.old != c.new]
     setup.changes = apply_user(setup.roots, user)
     overrides.check_read(setup.roots, setup.changes, unused)
     overrides.validate(setup.roots)
@@ -68,9 +83,31 @@ def resolve(
 
 
 def apply_run_changes(setup: Setup, env_changes: dict[str, Any]) -> list[Change]:
-    """Make an environment the one a policy was trained in. What only training has (pushes, …) is left out."""
-    known = {leaf.path for leaf in overrides.leaves(setup.roots)}
-    return overrides.apply(setup.roots, [(path, value) for path, value in env_changes.items() if path in known])
+    """Make an environment the one a policy was trained in. What only training has (pushes, …) is left out of play."""
+    stored = [(path, _restore(value)) for path, value in env_changes.items()]
+    changes = []
+    for path, value in _for_play(stored) if setup.play else stored:
+        if is_config(value) or any(leaf.path == path for leaf in overrides.leaves(setup.roots)):
+            changes += overrides.apply(setup.roots, [(path, value)])
+    return changes
+
+
+def _restore(value: Any) -> Any:
+    """A value of `Setup.env_changes`, with config objects made from plain data again."""
+    return from_dict(Any, value) if isinstance(value, dict) and CLASS_KEY in value else value
+
+
+def _for_play(changes: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Those of a preset's changes that are not aids to training: no ramps, and objects only where they are the task."""
+    for path, value in changes:
+        if isinstance(value, RampCfg) or (is_config(value) and not path.startswith(_OF_THE_TASK)):
+            continue
+        whole = copy.deepcopy(value)
+        for _, config in overrides.configs(whole):
+            for name in field_types(type(config)):
+                if isinstance(getattr(config, name), RampCfg):
+                    setattr(config, name, None)
+        yield path, whole
 
 
 def evaluation_cfg(task: str, env_changes: dict[str, Any], simulation: SimulationCfg) -> Any:
