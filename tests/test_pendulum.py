@@ -13,7 +13,7 @@ SINGLE, DOUBLE, MEMORY = (
     "GeneLab-Inverted-Pendulum-Memory-v0",
 )
 TASKS = (SINGLE, DOUBLE, MEMORY)
-DT = 0.01
+DT = {SINGLE: 0.01, DOUBLE: 0.01, MEMORY: 0.02}
 JOINTS = {SINGLE: ("slide", "hinge"), DOUBLE: ("slide", "hinge", "hinge_2"), MEMORY: ("slide", "hinge")}
 LIMITS = {
     SINGLE: {"slide": 2.4, "hinge": 0.4},
@@ -44,10 +44,10 @@ def no_action(env: ManagerBasedRlEnv) -> Tensor:
 # Sizes and times ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("task", "size"), [(SINGLE, 8), (DOUBLE, 10), (MEMORY, 9)])
-def test_actor_and_critic_see_as_many_numbers_as_specified(task, size):
+@pytest.mark.parametrize(("task", "actor", "critic"), [(SINGLE, 8, 8), (DOUBLE, 10, 10), (MEMORY, 8, 9)])
+def test_actor_and_critic_see_as_many_numbers_as_specified(task, actor, critic):
     env = make(task)
-    assert {name: value.shape for name, value in env.obs.items()} == {"policy": (4, size), "critic": (4, size)}
+    assert {name: value.shape for name, value in env.obs.items()} == {"policy": (4, actor), "critic": (4, critic)}
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -55,20 +55,20 @@ def test_there_is_one_action(task):
     assert make(task).num_actions == 1
 
 
-@pytest.mark.parametrize(("task", "steps"), [(SINGLE, 1000), (DOUBLE, 1200), (MEMORY, 100)])
+@pytest.mark.parametrize(("task", "steps"), [(SINGLE, 1000), (DOUBLE, 1200), (MEMORY, 200)])
 def test_episodes_last_as_many_steps_as_specified(task, steps):
     env = make(task, num_envs=1)
     assert env.max_episode_length == steps
-    assert env.step_dt == pytest.approx(DT)
+    assert env.step_dt == pytest.approx(DT[task])
     assert env.engine.dt == pytest.approx(0.005)
 
 
 def test_a_full_episode_is_truncated_after_exactly_its_length():
     env = make(MEMORY, num_envs=1)
-    for step in range(1, 101):
+    for step in range(1, 201):
         place(env, [0.0, 0.0])
         _, _, terminated, truncated, _ = env.step(no_action(env))
-        assert truncated.item() == (step == 100)
+        assert truncated.item() == (step == 200)
         assert not terminated.any()
 
 
@@ -136,13 +136,16 @@ def first_pushes(env: ManagerBasedRlEnv, steps: int) -> tuple[Tensor, Tensor]:
     return when, speed
 
 
-@pytest.mark.parametrize(("task", "interval", "velocity"), [(SINGLE, (2.0, 5.0), 0.5), (DOUBLE, (3.0, 6.0), 0.3)])
+@pytest.mark.parametrize(
+    ("task", "interval", "velocity"),
+    [(SINGLE, (2.0, 5.0), 0.5), (DOUBLE, (3.0, 6.0), 0.3), (MEMORY, (0.5, 1.0), 0.7)],
+)
 def test_training_pushes_come_within_their_interval_and_set_the_cart_velocity(task, interval, velocity):
-    env = make(task, num_envs=200, play=False)
-    when, speed = first_pushes(env, int(interval[1] / DT) + 1)
-    assert when.min() >= interval[0] / DT
-    assert when.min() < (interval[0] + 0.2) / DT
-    assert when.max() > (interval[1] - 0.2) / DT
+    env, dt = make(task, num_envs=200, play=False), DT[task]
+    when, speed = first_pushes(env, int(interval[1] / dt) + 1)
+    assert when.min() >= interval[0] / dt
+    assert when.min() < (interval[0] + 0.2) / dt
+    assert when.max() > (interval[1] - 0.2) / dt
     assert velocity >= speed.abs().max() > 0.9 * velocity
     assert speed.min() < 0 < speed.max()
 
@@ -168,11 +171,11 @@ def test_a_push_leaves_positions_and_pole_velocities_as_they_are():
         (SINGLE, False, True),
         (DOUBLE, True, False),
         (DOUBLE, False, True),
-        (MEMORY, True, False),
-        (MEMORY, False, False),
+        (MEMORY, True, True),
+        (MEMORY, False, True),
     ],
 )
-def test_pushes_are_for_training_and_never_in_the_memory_task(task, play, pushes):
+def test_pushes_are_for_training_but_part_of_the_memory_task(task, play, pushes):
     assert ("push" in find(task).env_cfg(play=play).events) == pushes
 
 
@@ -184,8 +187,8 @@ def test_standing_upright_at_the_centre_earns_the_ceiling(task, per_second):
     env = make(task)
     place(env, [0.0] * len(JOINTS[task]))
     _, rewards, *_ = env.step(no_action(env))
-    torch.testing.assert_close(rewards, torch.full((4,), per_second * DT), atol=1e-7, rtol=0)
-    assert per_second * DT * env.max_episode_length == pytest.approx({SINGLE: 40.0, DOUBLE: 60.0}[task])
+    torch.testing.assert_close(rewards, torch.full((4,), per_second * DT[task]), atol=1e-7, rtol=0)
+    assert per_second * DT[task] * env.max_episode_length == pytest.approx({SINGLE: 40.0, DOUBLE: 60.0}[task])
 
 
 @pytest.mark.parametrize("task", [SINGLE, DOUBLE])
@@ -208,7 +211,7 @@ def test_the_target_is_visible_in_exactly_the_first_five_observations():
     env = make(MEMORY)
     target = env.command_manager["target"].clone()
     for observation in range(10):
-        assert torch.equal(env.obs["policy"][:, 8:], target if observation < 5 else torch.zeros(4, 1))
+        assert torch.equal(env.obs["policy"][:, 7:], target if observation < 5 else torch.zeros(4, 1))
         env.step(no_action(env))
 
 
@@ -224,7 +227,7 @@ def test_the_target_is_drawn_once_per_episode_from_its_range():
     env = make(MEMORY, num_envs=400)
     target = env.command_manager["target"].clone()
     assert -0.8 <= target.min() < -0.75 < 0.75 < target.max() <= 0.8
-    for _ in range(99):
+    for _ in range(199):
         place(env, [0.0, 0.0])
         env.step(no_action(env))
     assert torch.equal(env.command_manager["target"], target)
@@ -238,8 +241,8 @@ def test_a_new_episode_shows_its_new_target():
         env.step(no_action(env))
     env.episode_length_buf[1] = env.max_episode_length - 1
     obs, *_ = env.step(no_action(env))
-    assert obs["policy"][1, 8] == env.command_manager["target"][1, 0]
-    assert not obs["policy"][[0, 2, 3], 8].any()
+    assert obs["policy"][1, 7] == env.command_manager["target"][1, 0]
+    assert not obs["policy"][[0, 2, 3], 7].any()
 
 
 def test_standing_upright_at_the_target_earns_the_ceiling():
@@ -249,7 +252,20 @@ def test_standing_upright_at_the_target_earns_the_ceiling():
     env.engine.set_state(torch.arange(4), qpos, torch.zeros(4, 2))
     env.step(target.unsqueeze(1))
     _, rewards, *_ = env.step(target.unsqueeze(1))
-    torch.testing.assert_close(rewards, torch.full((4,), 4.0 * DT), atol=1e-6, rtol=0)
+    torch.testing.assert_close(rewards, torch.full((4,), 4.0 * DT[MEMORY]), atol=1e-6, rtol=0)
+
+
+def test_a_cart_that_stays_in_the_middle_loses_half_of_the_return():
+    cfg = find(MEMORY).env_cfg()
+    (low,), (high,) = cfg.commands["target"].low, cfg.commands["target"].high
+    ceiling = cfg.rewards["alive"].weight + cfg.rewards["upright"].weight
+    assert -low == high
+    assert -cfg.rewards["target_distance"].weight * high**2 / 3 / ceiling == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_actor_is_not_shown_its_last_action():
+    """It would say where the cart is going, so that a network without memory would know."""
+    assert "last_action" not in find(MEMORY).env_cfg().observations["policy"].terms
 
 
 # Agents ---------------------------------------------------------------------------------------------------------------

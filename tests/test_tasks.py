@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from genelab.core.registry import find, tasks
+from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
 from genelab.scene.scene import Scene
 
@@ -43,22 +43,3 @@ def test_a_pole_that_nobody_balances_falls(env: ManagerBasedRlEnv) -> None:
         _, _, terminated, _, _ = env.step(torch.zeros(env.num_envs, 1))
         fallen |= terminated
     assert bool(fallen.all())
-
-
-@pytest.mark.parametrize(
-    ("task_id", "steps"), [(SINGLE, 1000), (DOUBLE, 1200), ("GeneLab-Inverted-Pendulum-Memory-v0", 100)]
-)
-def test_episodes_have_the_specified_length(task_id: str, steps: int) -> None:
-    assert find(task_id).env_cfg().max_episode_length == steps
-
-
-@pytest.mark.parametrize(("task_id", "size"), [(SINGLE, 8), (DOUBLE, 10), ("GeneLab-Inverted-Pendulum-Memory-v0", 9)])
-def test_observations_have_the_specified_size(task_id: str, size: int) -> None:
-    env = pendulum(task_id, num_envs=2)
-    assert {group: tuple(value.shape) for group, value in env.obs.items()} == {"policy": (2, size), "critic": (2, size)}
-    env.close()
-
-
-@pytest.mark.parametrize("task_id", sorted(tasks()))
-def test_pushes_happen_in_training_only(task_id: str) -> None:
-    assert "push" not in find(task_id).env_cfg(play=True).events

@@ -25,7 +25,7 @@ TASKS = [
     ),
     TaskSpec(
         id="GeneLab-Inverted-Pendulum-Memory-v0",
-        summary="Drive the balanced cart to a place shown only in the first five steps",
+        summary="Hold the balanced cart at a place shown only in the first five steps",
         env=f"{MEMORY}:memory",
         agents={"rsl_rl": f"{AGENTS}:memory_ppo"},
         presets=f"{AGENTS}:MEMORY_PRESETS",
