@@ -15,10 +15,11 @@ import pytest
 
 from genelab.cli.main import run as genelab_command
 from genelab.core.stats import summarize
+from genelab.experiment.pages.numbers import duration, number, plus_minus, si, tick_labels, ticks
+from genelab.experiment.pages.plots import thin
 from genelab.experiment.report import page, write_report
-from genelab.experiment.report.curves import curves, of_metric, thin
+from genelab.experiment.report.curves import curves, of_metric
 from genelab.experiment.report.data import load_entries
-from genelab.experiment.report.numbers import duration, number, plus_minus, si, tick_labels, ticks
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 TINY = ("--num-envs", "8", "--max-iterations", "3", "--agent.num_steps_per_env", "16")

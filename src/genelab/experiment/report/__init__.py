@@ -7,7 +7,7 @@ from genelab.core.errors import UserError
 from genelab.core.files import write_text
 from genelab.core.run_files import REPORT_FILE
 from genelab.experiment.report.data import load_entries
-from genelab.experiment.report.page import render
+from genelab.experiment.report.page import report_page
 
 
 def write_report(directories: Sequence[Path], out: Path | None = None) -> Path:
@@ -17,7 +17,7 @@ def write_report(directories: Sequence[Path], out: Path | None = None) -> Path:
     if path.is_dir():
         raise UserError(f"'{path}' is a directory: give --out the name of a file")
     try:
-        write_text(path, render(entries))
+        write_text(path, report_page(entries))
     except OSError as error:
         raise UserError(f"cannot write '{path}': {error.strerror or error}") from error
     return path

@@ -1,36 +1,135 @@
-"""Curves over seeds: one mean, one band, and the seeds themselves."""
+"""Curves over seeds: one mean, one band, and the seeds themselves; and the figures they are drawn in."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from genelab.core.json_data import finite
-from genelab.experiment.report.data import Entry, RunData
+from genelab.experiment.pages import Cell, Section, named
+from genelab.experiment.pages.numbers import number, percent
+from genelab.experiment.pages.plots import Curve, Layout, Line, Plot, line_plot
+from genelab.experiment.report.data import Entry, RunData, unique
 
-Line = tuple[np.ndarray, np.ndarray]
-"""x and y of the same length, x rising."""
+HERO = Layout(width=660, height=400, left=52, bottom=28, x_ticks=6, y_ticks=6, x_label=True)
+WIDE = Layout(width=660, height=230, left=52, bottom=28, x_ticks=6, y_ticks=4, x_label=True, markers=True)
+SIDE = Layout(width=330, height=178, left=50, bottom=22, x_ticks=4, y_ticks=3)
+SMALL = Layout(width=270, height=140, left=46, bottom=22, x_ticks=3, y_ticks=3)
 
-
-@dataclass(frozen=True)
-class Curve:
-    """One entry in one plot."""
-
-    index: int
-    """Place of the entry in the report; decides the colour."""
-    label: str
-    mean: Line
-    low: Line | None
-    """Lower edge of the band: the lowest seed, or the lower end of the interval of a single run."""
-    high: Line | None
-    seeds: list[tuple[str, Line]]
-    """Name and line of each seed; empty if there is one."""
-
+MAIN = {"return_mean": "Return", "length_mean": "Episode length", "success_rate": "Success rate"}
+NOT_PLOTTED = {"iteration", "steps", *MAIN}
+GROUPS = {
+    "reward": ("Reward terms", "Weighted return of each term per episode."),
+    "metric": ("Task metrics", ""),
+    "termination": ("Terminations", "Share of finished episodes that each term ended."),
+    "loss": ("Optimisation", "Losses, learning rate and exploration. Wide ranges are logarithmic."),
+    "run": ("Speed and health", ""),
+}
+"""Title and explanation of metrics by the word before the slash. Other words become groups of their own."""
+HOME = {"learning_rate": "loss", "action_std": "loss"}
+"""Groups of metrics without a slash; all others belong to the run itself."""
 
 Reader = Callable[[RunData], tuple[Line, np.ndarray | None]]
 """Takes the line of a plot out of a run, with half widths of intervals if it has them."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot with its name and the newest values."""
+
+    title: str
+    plot: Plot
+    values: list[Cell]
+    """None at all if there are too many of them."""
+
+
+@dataclass(frozen=True)
+class Legend:
+    """The colours of the entries, and what lines and bands mean."""
+
+    names: list[Cell]
+    meanings: dict[str, str]
+    """Kind of mark to what it means."""
+    several: bool
+
+
+def learning_curves(entries: Sequence[Entry]) -> Section:
+    """Return, episode length and success rate, against steps or time."""
+    by_axis: dict[str, Any] = {}
+    for axis, title in (("steps", "Environment steps"), ("time", "Training time")):
+        drawn = [
+            figure(entries, MAIN[key], of_metric(key, axis), HERO if key == "return_mean" else SIDE, axis=axis, key=key)
+            for key in MAIN
+        ]
+        if any(drawn):
+            by_axis[axis] = {"title": title, "hero": drawn[0], "side": [one for one in drawn[1:] if one is not None]}
+    return Section("curves", "Learning curves", {"axes": by_axis, "legend": legend(entries, seeds=True)})
+
+
+def small_multiples(entries: Sequence[Entry]) -> list[Section]:
+    """Every other metric, grouped by the word before the slash."""
+    grouped: dict[str, list[str]] = {word: [] for word in GROUPS}
+    for key in unique(key for entry in entries for run in entry.runs for row in run.rows for key in row):
+        if key not in NOT_PLOTTED:
+            word = key.partition("/")[0] if "/" in key else HOME.get(key, "run")
+            grouped.setdefault(word, []).append(key)
+    sections = []
+    for word, keys in grouped.items():
+        title, explanation = GROUPS.get(word, (word.replace("_", " ").capitalize(), ""))
+        drawn = [
+            figure(entries, key.removeprefix(f"{word}/"), of_metric(key, "steps"), SMALL, key=key, draw_seeds=False)
+            for key in keys
+        ]
+        figures = [one for one in drawn if one is not None]
+        if figures:
+            data = {"explanation": explanation, "legend": legend(entries, lines=False), "figures": figures}
+            sections.append(Section("metrics", title, data, anchor=f"metrics-{word}"))
+    return sections
+
+
+def figure(
+    entries: Sequence[Entry],
+    title: str,
+    read: Reader,
+    layout: Layout,
+    *,
+    axis: str = "steps",
+    key: str = "",
+    draw_seeds: bool = True,
+) -> Figure | None:
+    """A plot with its name and the newest values; None if no entry has the data."""
+    found = curves(entries, read)
+    if not found:
+        return None
+    fraction = key == "success_rate" or key.startswith("termination/")
+    drawn = line_plot(
+        found,
+        title,
+        layout,
+        axis=axis,
+        may_be_log=key.startswith("loss/") or key in HOME,
+        fraction=fraction,
+        name_seeds=len(entries) == 1,
+        draw_seeds=draw_seeds,
+    )
+    show = percent if fraction else number
+    few = len(found) <= (2 if layout is SMALL else 3)
+    values = [Cell(show(float(c.mean[1][-1])), c.index) for c in found if len(c.mean[1])] if few else []
+    return Figure(title, drawn, values)
+
+
+def legend(entries: Sequence[Entry], *, lines: bool = True, seeds: bool = False) -> Legend:
+    """The colours of the entries and, if `lines`, what lines and bands mean."""
+    several = len(entries) > 1
+    names = [named(index, entry.label, several) for index, entry in enumerate(entries)] if several else []
+    counts = unique(len(entry.runs) for entry in entries)
+    meanings = {}
+    if lines and counts != [1]:
+        over = f"{counts[0]} seeds" if len(counts) == 1 else "seeds"
+        meanings = {"line": f"mean over {over}", "band": "lowest to highest seed"}
+        meanings |= {"seed": "each seed"} if seeds else {}
+    return Legend(names, meanings, several)
 
 
 def of_metric(key: str, axis: str) -> Reader:
@@ -66,24 +165,11 @@ def curves(entries: Sequence[Entry], read: Reader) -> list[Curve]:
     return found
 
 
-def thin(line: Line, buckets: int) -> Line:
-    """The line with at most two points per bucket, the lowest and the highest, so that no spike is lost."""
-    x, y = line
-    if len(x) <= 2 * buckets:
-        return line
-    edges = np.linspace(0, len(x), buckets + 1).astype(int)
-    keep = {0, len(x) - 1}
-    for start, end in pairwise(edges):
-        keep |= {start + int(np.argmin(y[start:end])), start + int(np.argmax(y[start:end]))}
-    chosen = sorted(keep)
-    return x[chosen], y[chosen]
-
-
 def _curve(index: int, label: str, lines: list[tuple[str, Line, np.ndarray | None]]) -> Curve:
     if len(lines) == 1:
         _, (x, y), width = lines[0]
         band = (None, None) if width is None else ((x, y - width), (x, y + width))
-        return Curve(index, label, (x, y), *band, seeds=[])
+        return Curve(index, label, (x, y), *band)
     # The mean is drawn where every seed has data: a mean over fewer and fewer seeds would jump as they end.
     start, end = max(line[0][0] for _, line, _ in lines), min(line[0][-1] for _, line, _ in lines)
     grid = np.unique(np.concatenate([line[0] for _, line, _ in lines]))

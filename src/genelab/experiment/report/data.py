@@ -46,6 +46,11 @@ class RunData:
     recorded_at: str
     """When the last iteration was written down, UTC; empty if none was."""
 
+    @property
+    def status(self) -> str:
+        """How the run ended, or that it has not."""
+        return str(self.meta.get("status", "unknown"))
+
     @cached_property
     def train_s(self) -> float | None:
         """Seconds of collecting and learning up to the last iteration."""

@@ -1,16 +1,15 @@
 """Evaluations: of finished policies (eval.json) and during training (evaluations.jsonl)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from genelab.core.json_data import finite, flatten
 from genelab.core.stats import summarize
-from genelab.experiment.report.charts import WIDE, figure, legend
-from genelab.experiment.report.curves import of_evaluations
+from genelab.experiment.pages import Cell, Section, Table, named
+from genelab.experiment.pages.numbers import DASH, number, percent, plus_minus, si
+from genelab.experiment.report.curves import WIDE, figure, legend, of_evaluations
 from genelab.experiment.report.data import Entry, RunData, unique
-from genelab.experiment.report.markup import Html, Section, html, named, note, table, tag
-from genelab.experiment.report.numbers import DASH, number, percent, plus_minus, si
-from genelab.experiment.report.results import evaluated
+from genelab.experiment.report.results import evaluated, mean_with_interval
 
 GROUPS = {"reward_terms": "Reward term", "task": "Task metric", "terminations": "Termination"}
 """Nested records of the metrics of eval.json, and what one of their members is called."""
@@ -20,11 +19,20 @@ IN_FIRST_TABLE = {"return_mean", "return_std", "return_ci95", "length_mean", "su
 
 def evaluation(entries: Sequence[Entry]) -> Section | None:
     """The evaluation section; None if nothing was evaluated."""
-    parts = [part for part in (_final(entries), _terms(entries), _in_training(entries)) if part is not None]
-    return Section("evaluation", "Evaluation", *parts) if parts else None
+    records = [run.evaluation for entry in entries for run in entry.runs if run.evaluation is not None]
+    protocols = unique(tuple(str(record.get(key)) for key in PROTOCOL) for record in records)
+    data = {
+        "final": _final(entries) if records else None,
+        "same_protocol": len(protocols) < 2,
+        "terms": _terms(entries),
+        "figure": figure(entries, "Return in evaluations", of_evaluations(), WIDE),
+        "legend": legend(entries, lines=False),
+        "best": _best(entries),
+    }
+    return Section("evaluation", "Evaluation", data) if any(data[k] for k in ("final", "terms", "figure")) else None
 
 
-def _final(entries: Sequence[Entry]) -> Html | None:
+def _final(entries: Sequence[Entry]) -> Table:
     several = len(entries) > 1
     head = ["Policy", "Return", "Std. deviation", "Episode length", "Success rate"]
     head += ["Episodes", "Seed", "Actions", "Noise", "Engine"]
@@ -34,50 +42,38 @@ def _final(entries: Sequence[Entry]) -> Html | None:
         name = entry.label if several else ""
         rows += [_policy_row(named(index, f"{name} {run.name}".strip(), several), run) for run in runs]
         if len(runs) > 1:
-            rows.append(_mean_row(named(index, f"{name} mean over {len(runs)} seeds".strip(), several), runs))
-    if not rows:
-        return None
-    records = [run.evaluation for entry in entries for run in entry.runs if run.evaluation is not None]
-    protocols = unique(tuple(str(record.get(key)) for key in PROTOCOL) for record in records)
-    return html(
-        table(head, rows),
-        note(
-            "± is a 95 % interval: over episodes for one policy, over seeds for a mean; so is the standard deviation. "
-            "Every world contributes the same number of episodes.",
-            " The evaluations differ in their protocol and do not compare exactly." if len(protocols) > 1 else "",
-        ),
-    )
+            text = f"{name} mean over {len(runs)} seeds".strip()
+            rows.append(_mean_row(Cell(text, index if several else None, bold=True), runs))
+    return Table(head, rows)
 
 
-def _policy_row(name: Html, run: RunData) -> list[object]:
+def _policy_row(name: Cell, run: RunData) -> list[object]:
     record = run.evaluation or {}
-    mean, interval = evaluated("return_mean")(run), evaluated("return_ci95")(run)
-    shown = DASH if mean is None else number(mean) if interval is None else plus_minus(mean, interval)
+    metrics = record.get("metrics")
     episodes = record.get("num_episodes", DASH)
-    actions = {True: "deterministic", False: "sampled"}.get(record.get("deterministic"), DASH)  # type: ignore[arg-type]
     return [
         name,
-        tag("b", shown),
+        Cell(mean_with_interval(metrics if isinstance(metrics, dict) else {}), bold=True),
         number(evaluated("return_std")(run), 3),
         number(evaluated("length_mean")(run)),
         percent(evaluated("success_rate")(run)),
         episodes if record.get("complete", True) else f"{episodes} (cut short)",
         record.get("seed", DASH),
-        actions,
+        {True: "deterministic", False: "sampled"}.get(record.get("deterministic"), DASH),  # type: ignore[arg-type]
         {True: "on", False: "off"}.get(record.get("noise"), DASH),  # type: ignore[arg-type]
         record.get("engine", DASH),
     ]
 
 
-def _mean_row(name: Html, runs: list[RunData]) -> list[object]:
+def _mean_row(name: Cell, runs: list[RunData]) -> list[object]:
     def values(key: str) -> list[float]:
         return [value for run in runs if (value := evaluated(key)(run)) is not None]
 
     returns, lengths, successes = values("return_mean"), values("length_mean"), values("success_rate")
     stats = summarize(returns) if returns else None
     return [
-        tag("b", name),
-        tag("b", plus_minus(stats.mean, stats.ci95) if stats else DASH),
+        name,
+        Cell(plus_minus(stats.mean, stats.ci95) if stats else DASH, bold=True),
         number(stats.std if stats else None, 3),
         number(summarize(lengths).mean if lengths else None),
         percent(summarize(successes).mean if successes else None),
@@ -85,7 +81,7 @@ def _mean_row(name: Html, runs: list[RunData]) -> list[object]:
     ]
 
 
-def _terms(entries: Sequence[Entry]) -> Html | None:
+def _terms(entries: Sequence[Entry]) -> Table | None:
     """Everything else that was measured: one column per entry, or the seeds of the only one."""
     groups: list[tuple[object, list[RunData]]]
     if len(entries) > 1:
@@ -95,15 +91,14 @@ def _terms(entries: Sequence[Entry]) -> Html | None:
         groups = [("Mean per episode", runs), *((run.name, [run]) for run in runs if len(runs) > 1)]
     columns = [_term_values(runs) for _, runs in groups]
     keys = unique(key for column in columns for key in column)
-    if not keys:
-        return None
     rows = []
     for position, (group, name) in enumerate(keys):
         show = percent if group == GROUPS["terminations"] else None
         shown = [_over(column.get((group, name), []), show) for column in columns]
         rows.append([group if position == 0 or keys[position - 1][0] != group else "", name, *shown])
     head = ["", "Name", *(title for title, _ in groups)]
-    return table(head, rows, text_columns=2, class_="terms" if len(groups) > 3 else "narrow terms")
+    style = "terms" if len(groups) > 3 else "narrow terms"
+    return Table(head, rows, text_columns=2, style=style) if rows else None
 
 
 def _term_values(runs: Sequence[RunData]) -> dict[tuple[str, str], list[float]]:
@@ -119,7 +114,7 @@ def _term_values(runs: Sequence[RunData]) -> dict[tuple[str, str], list[float]]:
     return found
 
 
-def _over(values: list[float], show: Any) -> str:
+def _over(values: list[float], show: Callable[[float], str] | None) -> str:
     if not values:
         return DASH
     stats = summarize(values)
@@ -128,27 +123,16 @@ def _over(values: list[float], show: Any) -> str:
     return number(stats.mean, 5 if abs(stats.mean) >= 1 else 4) if stats.n == 1 else plus_minus(stats.mean, stats.ci95)
 
 
-def _in_training(entries: Sequence[Entry]) -> Html | None:
-    """Return of the evaluations made during training, with the best one of each run."""
-    drawn = figure(entries, "Return in evaluations", of_evaluations(), WIDE)
-    if drawn is None:
-        return None
+def _best(entries: Sequence[Entry]) -> Table:
+    """The evaluations of each run during training, with the best and the last of them."""
     several = len(entries) > 1
-    rows = []
+    rows: list[list[Any]] = []
     for index, entry in enumerate(entries):
         for run in entry.runs:
             records = [record for record in run.evaluations if finite(record.get("return_mean")) is not None]
             if records:
                 best = max(records, key=lambda record: record["return_mean"])
-                name = f"{entry.label} {run.name}" if several else run.name
+                name = named(index, f"{entry.label} {run.name}" if several else run.name, several)
                 at = [best.get("iteration", DASH), si(finite(best.get("steps")))]
-                rows.append([named(index, name, several), len(records), *at, _interval(best), _interval(records[-1])])
-    head = ["Run", "Evaluations", "Best at iteration", "Steps", "Best return", "Last return"]
-    bands = note("Bands: 95 % interval of one run; lowest to highest of several seeds.")
-    names = legend(entries, lines=False) if several else None
-    return html(tag("h3", "During training"), names, tag("div", drawn, bands, class_="wide"), table(head, rows))
-
-
-def _interval(record: dict[str, Any]) -> str:
-    spread = finite(record.get("return_ci95"))
-    return number(record["return_mean"]) if spread is None else plus_minus(record["return_mean"], spread)
+                rows.append([name, len(records), *at, mean_with_interval(best), mean_with_interval(records[-1])])
+    return Table(["Run", "Evaluations", "Best at iteration", "Steps", "Best return", "Last return"], rows)

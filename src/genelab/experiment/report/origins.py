@@ -1,14 +1,13 @@
 """Where the results come from: commands, versions, machines and configs."""
 
 import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from genelab.experiment.pages import Cell, Section, Table, named
+from genelab.experiment.pages.numbers import DASH, duration, utc
 from genelab.experiment.report.data import Entry, RunData, unique
-from genelab.experiment.report.markup import Html, Section, html, named, note, table, tag
-from genelab.experiment.report.numbers import DASH, duration
-from genelab.experiment.report.results import badge, plain, seed_list, status_of
+from genelab.experiment.report.results import plain, seed_list
 
 MISSING = "(not there)"
 
@@ -16,39 +15,23 @@ MISSING = "(not there)"
 def provenance(entries: Sequence[Entry]) -> Section:
     """What was run, where, with what, and how it ended: one column per entry."""
     several = len(entries) > 1
-    rows = [[title, *(show(entry) for entry in entries)] for title, show in _ROWS.items()]
     head = ["", *(named(index, entry.label, several) for index, entry in enumerate(entries))]
-    return Section("provenance", "Provenance", table(head, rows, text_columns=99, class_="provenance"))
+    rows = [(title, [list(show(entry)) for entry in entries]) for title, show in _ROWS.items()]
+    return Section("provenance", "Provenance", {"head": head, "rows": rows})
 
 
-def _different(entry: Entry, read: Callable[[RunData], Any]) -> list[Any]:
-    return unique(value for run in entry.runs if (value := read(run)) not in (None, "", DASH)) or [DASH]
+def _different(read: Callable[[RunData], Any], code: bool = False) -> Callable[[Entry], list[Cell]]:
+    """The different values that the runs of an entry have, each on a line of its own."""
+
+    def show(entry: Entry) -> list[Cell]:
+        values = unique(value for run in entry.runs if (value := read(run)) not in (None, "", DASH)) or [DASH]
+        return [Cell(value, code=code) for value in values]
+
+    return show
 
 
-def _plain(key: str) -> Callable[[Entry], Html]:
-    return lambda entry: _lines(_different(entry, lambda run: plain(run.meta.get(key))))
-
-
-def _lines(values: Sequence[object], name: str = "div") -> Html:
-    return html(*(tag(name, value) for value in values))
-
-
-def _commands(entry: Entry) -> Html:
-    first, *more = _different(entry, lambda run: run.meta.get("command"))
-    if not more:
-        return _code(first)
-    rest = tag("details", tag("summary", f"{len(more)} more"), _lines([_code(line) for line in more]))
-    return html(_code(first), rest)
-
-
-def _code(command: str) -> Html:
-    """A command that breaks between options, not within them."""
-    first, *options = re.split(r" (?=--)", str(command))
-    return tag("code", first, *(html(" ", tag("span", option)) for option in options))
-
-
-def _times(entry: Entry, read: Callable[[RunData], Any]) -> Html:
-    return _lines([str(time).replace("T", " ").replace("+00:00", " UTC") for time in _different(entry, read)])
+def _stored(key: str, code: bool = False) -> Callable[[Entry], list[Cell]]:
+    return _different(lambda run: plain(run.meta.get(key)), code)
 
 
 def _machine(run: RunData) -> str:
@@ -84,33 +67,31 @@ def progress(run: RunData) -> str:
     return f"{done} of {asked}" if asked is not None and asked != done else str(done)
 
 
-def _statuses(entry: Entry) -> Html:
-    parts = []
-    for status in unique(map(status_of, entry.runs)):
-        names = [run.name for run in entry.runs if status_of(run) == status]
-        parts.append(html(badge(status), f" {', '.join(names)}" if len(names) < len(entry.runs) else ""))
-    return _lines(parts)
+def _statuses(entry: Entry) -> Iterable[Cell | list[Cell]]:
+    for status in unique(run.status for run in entry.runs):
+        names = [run.name for run in entry.runs if run.status == status]
+        yield [Cell(status, badge=status), Cell(f" {', '.join(names)}" if len(names) < len(entry.runs) else "")]
 
 
-_ROWS: dict[str, Callable[[Entry], Html]] = {
-    "Directory": lambda entry: tag("code", entry.directory),
-    "Task": lambda entry: html(entry.task),
+_ROWS: dict[str, Callable[[Entry], Iterable[Any]]] = {
+    "Directory": lambda entry: [Cell(entry.directory, code=True)],
+    "Task": lambda entry: [entry.task],
     "Status": _statuses,
-    "Seeds": lambda entry: html(seed_list(entry)),
-    "Iterations": lambda entry: _lines(_different(entry, progress)),
-    "Command": _commands,
-    "Overrides": lambda entry: _lines([_code(line) for line in _different(entry, _overrides)]),
-    "Preset": _plain("preset"),
-    "Backend": _plain("backend"),
-    "Engine": _plain("engine"),
-    "Started": lambda entry: _times(entry, lambda run: run.meta.get("started_at")),
-    "Last record": lambda entry: _times(entry, lambda run: run.recorded_at),
-    "Training time": lambda entry: html(", ".join(duration(run.train_s) for run in entry.runs)),
-    "Git commit": lambda entry: _lines([tag("code", c) for c in _different(entry, lambda r: r.meta.get("git_commit"))]),
-    "Machine": lambda entry: _lines(_different(entry, _machine)),
-    "Threads": lambda entry: _lines(_different(entry, _threads)),
-    "Versions": lambda entry: _lines(_different(entry, _versions)),
-    "Warm start": _plain("warm_start"),
+    "Seeds": lambda entry: [seed_list(entry)],
+    "Iterations": _different(progress),
+    "Command": _stored("command", code=True),
+    "Overrides": _different(_overrides, code=True),
+    "Preset": _stored("preset"),
+    "Backend": _stored("backend"),
+    "Engine": _stored("engine"),
+    "Started": _different(lambda run: utc(str(run.meta.get("started_at", "")))),
+    "Last record": _different(lambda run: utc(run.recorded_at)),
+    "Training time": lambda entry: [", ".join(duration(run.train_s) for run in entry.runs)],
+    "Git commit": _stored("git_commit", code=True),
+    "Machine": _different(_machine),
+    "Threads": _different(_threads),
+    "Versions": _different(_versions),
+    "Warm start": _stored("warm_start"),
 }
 
 
@@ -118,46 +99,41 @@ def configs(entries: Sequence[Entry]) -> Section | None:
     """Where the configs differ, and all of them in full."""
     if not any(run.config for entry in entries for run in entry.runs):
         return None
-    parts: list[Html] = []
-    if len(entries) > 1:
-        parts.append(_differences([(entry.label, entry.runs) for entry in entries], "entries"))
+    several = len(entries) > 1
+    differences = []
+    if several:
+        columns = [(named(index, entry.label, True), entry.runs) for index, entry in enumerate(entries)]
+        differences.append(_differences(columns, "entries"))
     for entry in entries:
-        within = {path for path in _paths(entry.runs) if len(_values(entry.runs, path)) > 1} - {"agent.seed"}
-        if within:
-            parts.append(_differences([(run.name, [run]) for run in entry.runs], f"seeds of {entry.label}"))
+        if differing_paths([[run] for run in entry.runs]).keys() - {"agent.seed"}:
+            differences.append(_differences([(run.name, [run]) for run in entry.runs], f"seeds of {entry.label}"))
+    full = []
     for index, entry in enumerate(entries):
-        title = html("Full config of ", named(index, entry.label, True)) if len(entries) > 1 else html("Full config")
         config = entry.runs[0].config
-        rows = [[tag("code", path), tag("code", json.dumps(value))] for path, value in config.items()]
-        summary = tag("summary", title, tag("span", f" {len(config)} values", class_="muted"))
-        seed = f" These are the values of {entry.runs[0].name}." if len(entry.runs) > 1 else ""
-        hint = note(f"Paths as they are overridden on the command line, --path value.{seed}")
-        parts.append(tag("details", summary, hint, table(["Path", "Value"], rows, text_columns=2, class_="config")))
-    return Section("config", "Configuration", *parts)
+        rows = [[Cell(path, code=True), Cell(json.dumps(value), code=True)] for path, value in config.items()]
+        seed = entry.runs[0].name if len(entry.runs) > 1 else ""
+        table = Table(["Path", "Value"], rows, text_columns=2, style="config")
+        full.append({"name": named(index, entry.label, True) if several else None, "seed": seed, "table": table})
+    return Section("config", "Configuration", {"differences": differences, "full": full})
 
 
 def differing_paths(groups: Sequence[Sequence[RunData]]) -> dict[str, list[str]]:
     """Config path to its value in each group of runs, where the groups differ."""
     found = {}
-    for path in _paths([run for runs in groups for run in runs]):
+    for path in unique(path for runs in groups for run in runs for path in run.config):
         values = [" | ".join(_values(runs, path)) for runs in groups]
         if len(set(values)) > 1:
             found[path] = values
     return found
 
 
-def _differences(columns: Sequence[tuple[str, list[RunData]]], what: str) -> Html:
+def _differences(columns: Sequence[tuple[object, list[RunData]]], what: str) -> Table | str:
     found = differing_paths([runs for _, runs in columns])
     if not found:
-        return tag("p", f"The configs of the {what} do not differ.")
-    rows = [[tag("code", path), *(tag("code", value) for value in values)] for path, values in found.items()]
-    head = ["Path", *(named(index, label, what == "entries") for index, (label, _) in enumerate(columns))]
-    noun = "difference" if len(rows) == 1 else "differences"
-    return table(head, rows, text_columns=99, caption=f"{len(rows)} {noun} between {what}", class_="config diff")
-
-
-def _paths(runs: Sequence[RunData]) -> list[str]:
-    return unique(path for run in runs for path in run.config)
+        return f"The configs of the {what} do not differ."
+    rows = [[Cell(text, code=True) for text in (path, *values)] for path, values in found.items()]
+    caption = f"{len(rows)} {'difference' if len(rows) == 1 else 'differences'} between {what}"
+    return Table(["Path", *(name for name, _ in columns)], rows, text_columns=99, caption=caption, style="config diff")
 
 
 def _values(runs: Sequence[RunData], path: str) -> list[str]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from genelab.core.json_data import finite
 from genelab.core.stats import Summary, summarize
+from genelab.experiment.pages import Cell, Section, Table, named
+from genelab.experiment.pages.numbers import DASH, duration, number, percent, plus_minus, si
 from genelab.experiment.report.data import Entry, RunData, unique
-from genelab.experiment.report.markup import Html, Section, html, named, note, table, tag
-from genelab.experiment.report.numbers import DASH, duration, number, percent, plus_minus, si
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,13 @@ def show_result(entry: Entry, result: Result) -> str:
     return plus_minus(found.mean, found.ci95)
 
 
-def key_figures(entries: Sequence[Entry]) -> Html:
+def mean_with_interval(record: dict[str, Any]) -> str:
+    """``return_mean`` of a record with ``return_ci95``, as far as it has them."""
+    mean, spread = finite(record.get("return_mean")), finite(record.get("return_ci95"))
+    return number(mean) if mean is None or spread is None else plus_minus(mean, spread)
+
+
+def key_figures(entries: Sequence[Entry]) -> dict[str, Any]:
     """The numbers to see first: tiles for one entry, a row each for several."""
     chosen = [
         next((one for one in pair if any(over_seeds(entry, one) for entry in entries)), None)
@@ -74,39 +80,26 @@ def key_figures(entries: Sequence[Entry]) -> Html:
     ]
     shown = [result for result in chosen if result is not None]
     if len(entries) == 1:
-        return tag("div", *(_tile(entries[0], result) for result in shown), class_="tiles")
+        tiles = [(result.title, show_result(entries[0], result), _small_print(entries[0], result)) for result in shown]
+        return {"tiles": tiles, "table": None, "several_seeds": False}
     tasks = len(unique(entry.task for entry in entries)) > 1
     head = ["Entry", *(["Task"] if tasks else []), "Seeds", "Status", *(result.title for result in shown)]
     rows = []
     for index, entry in enumerate(entries):
-        state = tag("span", *(badge(status) for status in unique(map(status_of, entry.runs))), class_="badges")
         results = [show_result(entry, result) for result in shown]
         task = [entry.task] if tasks else []
-        rows.append([named(index, entry.label, True), *task, seed_list(entry), state, *results])
-    text = "± is the 95 % interval of the mean over seeds. Steps, time and speed are per seed."
-    compared = table(head, rows, text_columns=3 + tasks, class_="compare")
-    return html(compared, note(text) if any(len(entry.runs) > 1 for entry in entries) else None)
+        rows.append([named(index, entry.label, True), *task, seed_list(entry), badges(entry), *results])
+    table = Table(head, rows, text_columns=3 + tasks, style="compare")
+    return {"tiles": [], "table": table, "several_seeds": any(len(entry.runs) > 1 for entry in entries)}
 
 
-def _tile(entry: Entry, result: Result) -> Html:
+def _small_print(entry: Entry, result: Result) -> str:
     found = over_seeds(entry, result)
-    assert found is not None
-    small = ""
-    if found.n > 1:
-        small = f"95 % over {found.n} seeds" if result.spread and result.show is number else "mean per seed"
-    elif result is EVAL_RETURN:
-        small = _own_interval(entry)
-    return tag(
-        "div",
-        tag("div", result.title, class_="tile-title"),
-        tag("div", show_result(entry, result), class_="tile-value"),
-        tag("div", small, class_="tile-note"),
-        class_="tile",
-    )
-
-
-def _own_interval(entry: Entry) -> str:
-    """The interval over episodes of the one run that was evaluated."""
+    if found is not None and found.n > 1:
+        return f"95 % over {found.n} seeds" if result.spread and result.show is number else "mean per seed"
+    if result is not EVAL_RETURN:
+        return ""
+    # The interval over episodes of the one run that was evaluated.
     run = next(run for run in entry.runs if EVAL_RETURN.read(run) is not None)
     interval, episodes = evaluated("return_ci95")(run), (run.evaluation or {}).get("num_episodes")
     name = f", {run.name} only" if len(entry.runs) > 1 else ""
@@ -116,15 +109,11 @@ def _own_interval(entry: Entry) -> str:
 def seeds(entries: Sequence[Entry]) -> Section | None:
     """Every number of every seed, with mean, standard deviation and interval."""
     tables = [_seed_table(i, entry, len(entries) > 1) for i, entry in enumerate(entries) if len(entry.runs) > 1]
-    if not tables:
-        return None
-    text = "Sample standard deviation; Student's t interval of the mean."
-    if any(status_of(run) != "finished" for entry in entries for run in entry.runs):
-        text += " Seeds that have not finished count with what they have reached so far."
-    return Section("seeds", "Over seeds", tag("p", text), *tables)
+    unfinished = any(run.status != "finished" for entry in entries for run in entry.runs)
+    return Section("seeds", "Over seeds", {"tables": tables, "unfinished": unfinished}) if tables else None
 
 
-def _seed_table(index: int, entry: Entry, several: bool) -> Html:
+def _seed_table(index: int, entry: Entry, several: bool) -> Table:
     rows = []
     for result in RESULTS:
         found = over_seeds(entry, result)
@@ -134,28 +123,28 @@ def _seed_table(index: int, entry: Entry, several: bool) -> Html:
         if result.show is not number and found.n > 1:
             spread = [result.show(found.std), f"± {result.show(found.ci95)}"]
         values = [result.show(result.read(run)) for run in entry.runs]
-        rows.append([result.title, tag("b", result.show(found.mean)), *spread, found.n, *values])
+        rows.append([result.title, Cell(result.show(found.mean), bold=True), *spread, found.n, *values])
     head = ["", "Mean", "Std. deviation", "95 % interval", "n", *(run.name for run in entry.runs)]
-    return table(head, rows, caption=named(index, entry.label, True) if several else None, class_="seeds")
+    return Table(head, rows, caption=named(index, entry.label, True) if several else None, style="seeds")
 
 
 def run_metrics(entries: Sequence[Entry]) -> Section | None:
     """The run metrics that were stored with the seeds, whatever their names."""
     if not any(entry.run_metrics for entry in entries):
         return None
+    columns: list[tuple[object, dict[str, Any]]]
     if len(entries) > 1:
         columns = [(named(index, entry.label, True), entry.run_metrics) for index, entry in enumerate(entries)]
     else:
         columns = [("Mean" if len(entries[0].runs) > 1 else "Value", entries[0].run_metrics), *_by_seed(entries[0])]
     cells = [_metric_cells(metrics) for _, metrics in columns]
     rows = [[name, *(column.get(name, DASH) for column in cells)] for name in unique(n for c in cells for n in c)]
-    baselines = [_baseline(entry) for entry in entries]
-    if any(baselines):
-        empty = [""] * (len(columns) - len(entries))
-        rows.append(["baseline (random policy)", *(text or DASH for text in baselines), *empty])
-    text = "Over the whole training. Strengths are returns above that of a random policy."
-    shown = table(["Metric", *(title for title, _ in columns)], rows, class_="" if len(columns) > 3 else "narrow")
-    return Section("run-metrics", "Run metrics", tag("p", text), shown)
+    baselines = [entry.summary.get("baseline") for entry in entries]
+    if any(isinstance(baseline, dict) for baseline in baselines):  # what strengths are measured from
+        shown = [mean_with_interval(baseline) if isinstance(baseline, dict) else DASH for baseline in baselines]
+        rows.append(["baseline (random policy)", *shown, *[""] * (len(columns) - len(entries))])
+    head = ["Metric", *(title for title, _ in columns)]
+    return Section("run_metrics", "Run metrics", Table(head, rows, style="" if len(columns) > 3 else "narrow"))
 
 
 def _by_seed(entry: Entry) -> list[tuple[str, dict[str, Any]]]:
@@ -167,14 +156,6 @@ def _by_seed(entry: Entry) -> list[tuple[str, dict[str, Any]]]:
         if isinstance(record, dict) and isinstance(record.get("metrics"), dict):
             found.append((run.name, {"return_mean": record.get("return_mean"), **record["metrics"]}))
     return found
-
-
-def _baseline(entry: Entry) -> str | None:
-    """The return of a random policy, which strengths are measured from."""
-    record = entry.summary.get("baseline")
-    record = record if isinstance(record, dict) else {}
-    mean, spread = finite(record.get("return_mean")), finite(record.get("return_ci95"))
-    return None if mean is None else number(mean) if spread is None else plus_minus(mean, spread)
 
 
 def _metric_cells(metrics: dict[str, Any]) -> dict[str, str]:
@@ -200,15 +181,9 @@ def plain(value: Any) -> str:
     return number(shown) if shown is not None else value if isinstance(value, str) else json.dumps(value)
 
 
-def status_of(run: RunData) -> str:
-    """How the run ended, or that it has not."""
-    return str(run.meta.get("status", "unknown"))
-
-
-def badge(status: str) -> Html:
-    """A status with a coloured mark."""
-    known = status if status in ("finished", "running", "stopped", "failed") else "unknown"
-    return tag("span", status, class_=f"badge {known}")
+def badges(entry: Entry) -> list[Cell]:
+    """The different states of the runs of an entry."""
+    return [Cell(status, badge=status) for status in unique(run.status for run in entry.runs)]
 
 
 def seed_list(entry: Entry) -> str:

@@ -18,7 +18,6 @@ from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment import provenance
 from genelab.experiment.inference import find_checkpoint, load_policy, resolve_policy
 from genelab.experiment.paired import PairedEnv
-from genelab.experiment.report.gap import render
 from genelab.experiment.setup import apply_run_changes, resolve
 from genelab.experiment.sim2sim import contract
 from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, Move, applicable, attribute, moved
@@ -26,6 +25,7 @@ from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
 from genelab.experiment.sim2sim.comparison import MARGIN_SHARE, SIGNIFICANT, compare
 from genelab.experiment.sim2sim.envs import make_env
 from genelab.experiment.sim2sim.open_loop import Motion, make_scripts, part, replay
+from genelab.experiment.sim2sim.page import gap_page
 from genelab.rl.backends.base import Policy
 from genelab.rl.checkpoint import INFO_KEY
 from genelab.rl.evaluator import plan
@@ -80,7 +80,7 @@ def run_sim2sim(request: Sim2SimRequest, say: Callable[[str], None] = print) -> 
     record["wall_clock_seconds"] = round(time.perf_counter() - began, 1)
     record = without_infinities(record)
     write_json(request.out / JSON_FILE, record)
-    write_text(request.out / PAGE_FILE, render(record))
+    write_text(request.out / PAGE_FILE, gap_page(record))
     if structural:
         more = f" (and {len(structural) - 1} more in {request.out / JSON_FILE})" if len(structural) > 1 else ""
         raise RunStopped(f"the policy would not control the same robot: {structural[0]}{more}")

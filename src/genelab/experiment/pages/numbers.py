@@ -1,4 +1,4 @@
-"""Numbers as people read them: ticks, SI prefixes, intervals, durations."""
+"""Numbers as people read them: SI prefixes, intervals, durations, ticks."""
 
 import math
 from collections.abc import Sequence
@@ -55,6 +55,11 @@ def duration(seconds: float | None) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def utc(time: str) -> str:
+    """An ISO 8601 time in UTC with spaces in it."""
+    return time.replace("T", " ").replace("+00:00", " UTC")
 
 
 def ticks(low: float, high: float, count: int) -> list[float]:

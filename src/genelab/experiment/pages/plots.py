@@ -1,0 +1,308 @@
+"""Plots: from curves to shapes in the units of a view box, which the templates write as inline SVG.
+
+Colours, fonts and line widths are the style sheet's. Coordinates in a path are exact to a hundredth of a unit, from
+which the page's script computes the values that it shows under the pointer.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from genelab.experiment.pages import colour
+from genelab.experiment.pages.numbers import (
+    log_tick_labels,
+    log_ticks,
+    number,
+    tick_labels,
+    ticks,
+    time_unit,
+)
+
+LOG_RATIO = 100.0
+"""Positive values that span more than this are shown on a logarithmic scale where a plot allows it."""
+ROW, LEFT, WIDTH = 20, 170, 660
+BEND = 0.1
+"""The axis of the forest is linear around zero up to here, and logarithmic further out."""
+
+Line = tuple[np.ndarray, np.ndarray]
+"""x and y of the same length, x rising."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One entry in one plot."""
+
+    index: int
+    """Place of the entry on the page; decides the colour."""
+    label: str
+    mean: Line
+    low: Line | None = None
+    """Lower edge of the band: the lowest seed, or the lower end of the interval of a single run."""
+    high: Line | None = None
+    seeds: list[tuple[str, Line]] = field(default_factory=list)
+    """Name and line of each seed; empty if there is one."""
+
+    @property
+    def lines(self) -> list[Line]:
+        """Everything that is drawn."""
+        edges = [line for line in (self.low, self.high) if line is not None]
+        return [self.mean, *edges, *(line for _, line in self.seeds)]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One interval of a forest, in its metric's own spread."""
+
+    index: int
+    low: float
+    value: float
+    high: float
+    clear: bool
+    """Whether the difference is significant; others are drawn hollow."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Size of a plot, and how much is written around it."""
+
+    width: int = 300
+    height: int = 150
+    left: int = 44
+    bottom: int = 22
+    x_ticks: int = 3
+    y_ticks: int = 3
+    x_label: bool = False
+    markers: bool = False
+    """Whether every point has a dot."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One SVG element."""
+
+    tag: str
+    attributes: dict[str, object]
+    text: object = ""
+    title: str = ""
+    """Shown under the pointer."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What the template draws."""
+
+    label: str
+    """The plot in words."""
+    width: int
+    height: int
+    shapes: Sequence[Shape]
+    data: dict[str, str] = field(default_factory=dict)
+    """What the page's script needs to know."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From values to coordinates along one axis."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __call__(self, values: np.ndarray | float) -> np.ndarray:
+        shown = np.log10(np.maximum(values, 1e-300)) if self.log else np.asarray(values, dtype=float)
+        return self.start + (shown - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def at(self, value: float) -> str:
+        """One coordinate."""
+        return _coordinate(float(self(value)))
+
+    @property
+    def attribute(self) -> str:
+        """The scale for the script: coordinates, then values at both ends."""
+        return f"{self.start:g} {self.end:g} {self.low!r} {self.high!r}{' log' if self.log else ''}"
+
+
+def line_plot(
+    curves: Sequence[Curve],
+    name: str,
+    layout: Layout,
+    *,
+    axis: str = "steps",
+    may_be_log: bool = False,
+    fraction: bool = False,
+    name_seeds: bool = False,
+    draw_seeds: bool = True,
+) -> Plot:
+    """Draw curves. `fraction` fixes the y axis to 0 to 100 %; `name_seeds` lists seeds under the pointer."""
+    right, top = layout.width - 12, 10
+    last = max(float(x[-1]) for curve in curves for x, _ in curve.lines if len(x))
+    x = Scale(0.0, last if last > 0 else 1.0, layout.left, right)  # from zero, where every training starts
+    y = _y_scale(curves, layout.height - layout.bottom - (16 if layout.x_label else 0), top, may_be_log, fraction)
+    shapes = [*_y_axis(y, layout, right, fraction), *_x_axis(x, y, layout, axis)]
+    buckets = max(60, layout.width // 2)
+    for curve in curves:
+        if curve.low is not None and curve.high is not None and len(curve.low[0]) > 1:
+            upper, lower = (_points(line, x, y, buckets) for line in (curve.high, curve.low))
+            shapes.append(_path(f"band {colour(curve.index)}", "M" + "L".join([*upper, *reversed(lower)]) + "Z"))
+    for curve in curves:
+        for seed, line in curve.seeds if draw_seeds else ():
+            points = _points(line, x, y, buckets)
+            shapes += _line(points, f"seed {colour(curve.index)}", seed if name_seeds else None)
+    for curve in curves:
+        label = "mean" if name_seeds and curve.seeds else curve.label
+        points = _points(curve.mean, x, y, buckets)
+        shapes += _line(points, f"line {colour(curve.index)}", label, layout.markers)
+    shapes.append(_path("cross", f"M0,{top}V{y.start:g}"))
+    data = {"data-x": x.attribute, "data-y": y.attribute, "data-unit": axis} | (
+        {"data-percent": ""} if fraction else {}
+    )
+    return Plot(_in_words(name, curves), layout.width, layout.height, shapes, data)
+
+
+def forest(rows: Sequence[tuple[str, Sequence[Mark]]]) -> Plot:
+    """Differences with their intervals, one row per metric, on an axis that is linear near zero."""
+    ends = [abs(end) for _, marks in rows for mark in marks for end in (mark.low, mark.high)]
+    reach = float(np.arcsinh(max(1.0, *ends) * 1.1 / BEND))
+    x = Scale(-reach, reach, LEFT, WIDTH - 14)
+    height = ROW * len(rows) + 44
+    bottom = height - 34
+
+    def at(value: float) -> str:
+        return f"{float(x(np.arcsinh(value / BEND))):.1f}"
+
+    shapes = []
+    for tick in (-100.0, -10.0, -1.0, -0.1, 0.0, 0.1, 1.0, 10.0, 100.0):
+        if abs(float(np.arcsinh(tick / BEND))) <= reach:
+            shapes.append(_path("axis" if tick == 0 else "grid", f"M{at(tick)},6V{bottom}"))
+            shapes.append(_text(number(tick), at(tick), bottom + 15, "middle"))
+    middle = f"{(LEFT + WIDTH - 14) / 2:g}"
+    shapes.append(_text("difference / spread over episodes", middle, height - 3, "middle"))
+    for row, (name, marks) in enumerate(rows):
+        centre = 6 + ROW * (row + 0.5)
+        shapes.append(_text(name, LEFT - 10, f"{centre:g}", "end", dy="0.34em"))
+        for place, mark in enumerate(marks):
+            y = f"{centre + 5.0 * (place - (len(marks) - 1) / 2):g}"
+            look = colour(mark.index)
+            shapes.append(_path(f"line {look}", f"M{at(mark.low)},{y}H{at(mark.high)}"))
+            shapes.append(_dot(look if mark.clear else f"{look} hollow", at(mark.value), y, 3.5, mark.text))
+    shapes.append(_path("cross", "M0,0"))  # what the page's script moves in every plot
+    return Plot("Differences of all metrics", WIDTH, height, shapes)
+
+
+def scatter(source: np.ndarray, targets: Sequence[tuple[int, np.ndarray]]) -> Plot:
+    """One dot per episode: x is its return in the source engine, y in a target; the diagonal is no gap."""
+    size, left = 400, 56
+    values = np.concatenate([source, *(target for _, target in targets)])
+    low, high = float(values.min()), float(values.max())
+    margin = 0.06 * (high - low) or 0.01 * max(1.0, abs(high))
+    x = Scale(low - margin, high + margin, left, size - 12)
+    y = Scale(low - margin, high + margin, size - 44, 10)
+    shapes = [_path("axis", f"M{left},{size - 44}H{size - 12}M{left},{size - 44}V10")]
+    marks = ticks(low - margin, high + margin, 5)
+    for value, label in zip(marks, tick_labels(marks), strict=True):
+        shapes.append(_text(label, x.at(value), size - 28, "middle"))
+        shapes.append(_text(label, left - 7, y.at(value), "end", dy="0.34em"))
+    shapes.append(_path("grid", f"M{left},{size - 44}L{size - 12},10"))
+    for index, target in targets:
+        shapes += [_dot(f"seed {colour(index)}", x.at(a), y.at(b), 3.5) for a, b in zip(source, target, strict=True)]
+    shapes.append(_text("return in the source engine", (left + size) / 2, size - 8, "middle"))
+    shapes.append(_path("cross", "M0,0"))
+    return Plot("Returns of paired episodes", size, size, shapes)
+
+
+def thin(line: Line, buckets: int) -> Line:
+    """The line with at most two points per bucket, the lowest and the highest, so that no spike is lost."""
+    x, y = line
+    if len(x) <= 2 * buckets:
+        return line
+    edges = np.linspace(0, len(x), buckets + 1).astype(int)
+    keep = {0, len(x) - 1}
+    for start, end in pairwise(edges):
+        keep |= {start + int(np.argmin(y[start:end])), start + int(np.argmax(y[start:end]))}
+    chosen = sorted(keep)
+    return x[chosen], y[chosen]
+
+
+def _y_scale(curves: Sequence[Curve], bottom: float, top: float, may_be_log: bool, fraction: bool) -> Scale:
+    if fraction:
+        return Scale(-0.03, 1.03, bottom, top)
+    values = np.concatenate([y for curve in curves for _, y in curve.lines])
+    low, high = float(values.min()), float(values.max())
+    if may_be_log and low > 0 and high / low > LOG_RATIO:
+        low, high = math.log10(low), math.log10(high)
+        margin = 0.05 * (high - low)
+        return Scale(low - margin, high + margin, bottom, top, log=True)
+    if low == high == 0.0:
+        high = 1.0  # a count or a share that stayed at zero
+    flat = high - low <= 1e-9 * max(abs(low), abs(high))
+    margin = 0.5 * abs(high) if flat else 0.05 * (high - low)
+    return Scale(low - margin, high + margin, bottom, top)
+
+
+def _y_axis(y: Scale, layout: Layout, right: float, fraction: bool) -> Iterator[Shape]:
+    if fraction:
+        values = [0.0, 0.5, 1.0] if layout.y_ticks < 4 else [0.0, 0.25, 0.5, 0.75, 1.0]
+        labels = [f"{100 * value:.0f}%" for value in values]
+    elif y.log:
+        values = log_ticks(10**y.low, 10**y.high, layout.y_ticks)
+        labels = log_tick_labels(values)
+    else:
+        values = ticks(y.low, y.high, layout.y_ticks)
+        labels = tick_labels(values)
+    for value, label in zip(values, labels, strict=True):
+        yield _path("grid", f"M{layout.left},{y.at(value)}H{right}")
+        yield _text(label, layout.left - 7, y.at(value), "end", dy="0.34em")
+
+
+def _x_axis(x: Scale, y: Scale, layout: Layout, axis: str) -> Iterator[Shape]:
+    unit, unit_name = time_unit(x.high) if axis == "time" else (1.0, "")
+    values = [value * unit for value in ticks(x.low / unit, x.high / unit, layout.x_ticks)]
+    labels = tick_labels([value / unit for value in values])
+    yield _path("axis", f"M{x.start:g},{y.start:g}H{x.end:g}")
+    for value, label in zip(values, labels, strict=True):
+        yield _path("axis", f"M{x.at(value)},{y.start:g}v4")
+        yield _text(label, x.at(value), f"{y.start + 7:g}", "middle", dy="0.75em")
+    if layout.x_label:
+        text = f"training time ({unit_name})" if axis == "time" else "environment steps"
+        yield _text(text, f"{(x.start + x.end) / 2:g}", layout.height - 4, "middle label")
+
+
+def _points(line: Line, x: Scale, y: Scale, buckets: int) -> list[str]:
+    across, up = thin(line, buckets)
+    return [f"{_coordinate(a)},{_coordinate(b)}" for a, b in zip(x(across), y(up), strict=True)]
+
+
+def _coordinate(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _line(points: Sequence[str], look: str, name: str | None, markers: bool = False) -> Iterator[Shape]:
+    if points:
+        yield _path(look, "M" + "L".join(points), **{"data-name": name})
+    if markers or len(points) == 1:
+        for x, y in (point.split(",") for point in points):
+            yield _dot(look, x, y, 3)
+
+
+def _path(look: str, d: str, **more: Any) -> Shape:
+    return Shape("path", {"class": look, "d": d, **more})
+
+
+def _text(text: str, x: object, y: object, look: str, dy: str | None = None) -> Shape:
+    return Shape("text", {"x": x, "y": y, "dy": dy, "class": look}, text)
+
+
+def _dot(look: str, x: str, y: str, radius: float, title: str = "") -> Shape:
+    return Shape("circle", {"class": look, "cx": x, "cy": y, "r": radius}, title=title)
+
+
+def _in_words(name: str, curves: Sequence[Curve]) -> str:
+    ends = [f"{curve.label} ends at {curve.mean[1][-1]:.4g}" for curve in curves if len(curve.mean[1])]
+    return f"{name}: {'; '.join(ends)}" if ends else name
