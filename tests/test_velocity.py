@@ -16,7 +16,8 @@ from genelab.core.errors import UserError
 from genelab.envs import CurriculumTermCfg, ManagerBasedRlEnv, RampCfg
 from genelab.mdp.commands import VelocityCommand
 from genelab.scene.robots.go1 import LEGS, go1, quadruped
-from genelab.tasks.velocity.go1 import COMMAND, FEET, THIGHS, flat
+from genelab.tasks.velocity.builder import COMMAND
+from genelab.tasks.velocity.go1 import FEET, THIGHS, flat
 
 FACTS = json.loads((Path(__file__).parent / "data/go1.json").read_text())
 BODIES = {body["name"]: body for body in FACTS["bodies"]}

@@ -1,0 +1,139 @@
+"""The velocity tasks of all robots: what they share, and the table that says what is particular to one.
+
+Every task runs at 50 Hz for 20 s, on flat ground or on terrain. The actor sees what a real robot can measure; the
+critic sees more.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from genelab import mdp
+from genelab.envs import (
+    ActionTermCfg,
+    CurriculumTermCfg,
+    DoneTermCfg,
+    EventTermCfg,
+    ManagerBasedRlEnvCfg,
+    MetricTermCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SimulationCfg,
+    SuccessTermCfg,
+)
+from genelab.mdp import VelocityCommandCfg
+from genelab.scene.mirror import MirrorTable
+from genelab.scene.scene import ContactSensorCfg, EntityCfg, GroundCfg, SceneCfg
+from genelab.scene.terrain import TerrainCfg
+from genelab.scene.terrain_shapes import SIZES
+
+COMMAND = "velocity"
+"""Name of the command in all tasks of the family."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VelocityRobot:
+    """What a velocity task needs to know about a robot.
+
+    Terms are given as in an environment's config, by name and in order, and are copied into every task made from it.
+    """
+
+    robot: Callable[[], EntityCfg]
+    """Model, start pose and gains."""
+    mirror: MirrorTable
+    """For learners that use the robot's symmetry."""
+    contacts: dict[str, tuple[str, ...]]
+    """Groups of shapes (geoms) whose contact with the ground is sensed, such as feet and thighs."""
+    actions: dict[str, ActionTermCfg]
+    command: VelocityCommandCfg
+    rewards: dict[str, RewardTermCfg]
+    critic: dict[str, ObservationTermCfg] = field(default_factory=dict)
+    """What the critic sees besides the actor's observations and the velocity of the base."""
+    history: int = 1
+    """Frames in an observation."""
+    push: dict[str, Any]
+    """Parameters of the pushes in training: half-widths of the velocities that are set."""
+    push_s: tuple[float, float] = (1.0, 3.0)
+    """Time between two pushes, seconds."""
+    randomize: dict[str, EventTermCfg] = field(default_factory=dict)
+    """What differs from world to world in training: masses, friction, gains, …"""
+    curriculum: dict[str, CurriculumTermCfg] = field(default_factory=dict)
+    """What gets harder in training, besides the terrain."""
+    terrain_sizes: dict[str, tuple[float, float]] = field(default_factory=lambda: SIZES)
+    """How large the shapes of rough ground are for this robot."""
+    tilt_limit: float = 70.0
+    """An episode ends when the base is tilted by more than this, degrees."""
+    camera: str = "robot/chase"
+
+
+def velocity(table: VelocityRobot, *, rough: bool = False, play: bool = False) -> ManagerBasedRlEnvCfg:
+    """A robot follows a velocity command, on flat ground or on a grid of stairs, boxes, rough ground and slopes."""
+    table, command = copy.deepcopy(table), {"command": COMMAND}
+    metrics = {"lin_vel_error": mdp.lin_vel_error, "ang_vel_error": mdp.ang_vel_error}
+    if rough:
+        metrics |= {"achieved_speed": mdp.achieved_speed, "commanded_speed": mdp.commanded_speed}
+    return ManagerBasedRlEnvCfg(
+        scene=SceneCfg(
+            robots={"robot": table.robot()},
+            # A contact has the larger friction of its two sides: at zero, the ground leaves it to the robot's feet.
+            ground=GroundCfg(friction=0.0),
+            terrain=TerrainCfg(sizes=dict(table.terrain_sizes), spread=play) if rough else None,
+            contact_sensors={geom: _ground_contact(geom) for geoms in table.contacts.values() for geom in geoms},
+        ),
+        simulation=SimulationCfg(dt=0.002),
+        num_envs=64 if play else 4096,
+        decimation=10,
+        episode_length_s=20.0,
+        actions=table.actions,
+        commands={COMMAND: table.command},
+        observations=_observations(table, rough),
+        rewards=table.rewards,
+        terminations={
+            "time_out": DoneTermCfg(mdp.time_out, time_out=True),
+            "tilted": DoneTermCfg(mdp.tilted, params={"limit": math.radians(table.tilt_limit)}),
+        },
+        events=_events(table, play),
+        curriculum={} if play else _curriculum(table, rough),
+        metrics={name: MetricTermCfg(func, params=command) for name, func in metrics.items()},
+        success=SuccessTermCfg(mdp.survived),
+        camera=table.camera,
+    )
+
+
+def _ground_contact(geom: str) -> ContactSensorCfg:
+    return ContactSensorCfg(side=f"robot/{geom}", kind="geom", other="ground", other_kind="geom")
+
+
+def _observations(table: VelocityRobot, height_scan: bool) -> dict[str, ObservationGroupCfg]:
+    def terms() -> dict[str, ObservationTermCfg]:
+        return {
+            "ang_vel": ObservationTermCfg(mdp.base_ang_vel, noise=0.2),
+            "gravity": ObservationTermCfg(mdp.projected_gravity, noise=0.05),
+            "joint_pos": ObservationTermCfg(mdp.joint_pos_rel, noise=0.01),
+            "joint_vel": ObservationTermCfg(mdp.joint_vel, noise=1.5),
+            "last_action": ObservationTermCfg(mdp.last_action),
+            "command": ObservationTermCfg(mdp.generated_command, params={"command": COMMAND}),
+            **({"height_scan": ObservationTermCfg(mdp.height_scan, noise=0.1)} if height_scan else {}),
+        }
+
+    more = {"lin_vel": ObservationTermCfg(mdp.base_lin_vel), **table.critic}
+    return {
+        "policy": ObservationGroupCfg(terms=terms(), noise=True, history=table.history),
+        "critic": ObservationGroupCfg(terms={**terms(), **more}, history=table.history),
+    }
+
+
+def _events(table: VelocityRobot, play: bool) -> dict[str, EventTermCfg]:
+    place = {"place": EventTermCfg(mdp.place_root, params={"xy": 0.5})}
+    if play:
+        return place
+    push = EventTermCfg(mdp.push_root, mode="interval", interval_s=table.push_s, params=table.push)
+    return {**table.randomize, **place, "push": push}
+
+
+def _curriculum(table: VelocityRobot, rough: bool) -> dict[str, CurriculumTermCfg]:
+    levels = CurriculumTermCfg(mdp.terrain_levels, params={"command": COMMAND})
+    return {**table.curriculum, **({"terrain_level": levels} if rough else {})}

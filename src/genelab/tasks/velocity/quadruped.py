@@ -1,0 +1,74 @@
+"""What four-legged robots share in the velocity tasks: rewards, and how they learn to walk on few cores."""
+
+from typing import Any
+
+from genelab import mdp
+from genelab.envs import RampCfg, RewardTermCfg
+from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
+from genelab.tasks.velocity.builder import COMMAND, VelocityRobot
+
+
+def rewards(
+    *, feet: tuple[str, ...], feet_sites: tuple[str, ...], legs: tuple[str, ...], height: float
+) -> dict[str, RewardTermCfg]:
+    """The published rewards.
+
+    `feet` and `legs` are the contact sensors of what should and what should not touch the ground; `height` is that of
+    the trunk, metres.
+    """
+    command, steps = {"command": COMMAND}, {"feet": feet, "command": COMMAND}
+    return {
+        "track_lin_vel": RewardTermCfg(mdp.track_lin_vel, weight=2.0, params={**command, "variance": 0.25}),
+        "track_ang_vel": RewardTermCfg(mdp.track_ang_vel, weight=1.0, params={**command, "variance": 0.25}),
+        "air_time": RewardTermCfg(
+            mdp.feet_air_time, weight=0.25, params={**steps, "low": 0.1, "high": 0.5, "threshold": 0.1}
+        ),
+        "lin_vel_z": RewardTermCfg(mdp.lin_vel_z_l2, weight=-2.0),
+        "ang_vel_xy": RewardTermCfg(mdp.ang_vel_xy_l2, weight=-0.05),
+        "tilt": RewardTermCfg(mdp.tilt_l2, weight=-1.0),
+        "height": RewardTermCfg(mdp.base_height_l2, weight=-1.0, params={"height": height}),
+        "torque": RewardTermCfg(mdp.actuator_force_l2, weight=-2e-4),
+        "joint_acc": RewardTermCfg(mdp.JointAccL2, weight=-1e-5),
+        "action_rate": RewardTermCfg(mdp.action_rate_l2, weight=-0.01),
+        "joint_limits": RewardTermCfg(mdp.joint_limits, weight=-1.0),
+        "thigh_contact": RewardTermCfg(mdp.any_contact, weight=-1.0, params={"sensors": legs}),
+        "slip": RewardTermCfg(mdp.feet_slip, weight=-0.1, params={**steps, "sites": feet_sites, "threshold": 0.05}),
+    }
+
+
+def shaping(feet: tuple[str, ...], iterations: int) -> dict[str, Any]:
+    """What leads out of standing still, as changes by a preset; gone after so many iterations (docs/go1-study.md).
+
+    Progress along the command and a trot pay at first; penalties on joint accelerations and changes of action come in
+    slowly; commands are small for half as long.
+    """
+    steps = iterations * RslRlOnPolicyRunnerCfg().num_steps_per_env
+
+    def fade() -> RampCfg:
+        return RampCfg(start=1.0, end=0.0, steps=steps)
+
+    trot = {"feet": feet, "command": COMMAND, "threshold": 0.1}
+    return {
+        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params={"command": COMMAND}, ramp=fade()),
+        "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=fade()),
+        "env.rewards.joint_acc.ramp": RampCfg(start=0.05, end=1.0, steps=steps),
+        "env.rewards.action_rate.ramp": RampCfg(start=0.05, end=1.0, steps=steps),
+        f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
+    }
+
+
+def cpu_preset(robot: VelocityRobot, worlds: int, iterations: int) -> dict[str, Any]:
+    """Small networks, few worlds, larger steps of physics and of learning, and the robot's symmetry."""
+    return {
+        "env.num_envs": worlds,
+        "env.simulation.dt": 0.005,
+        "env.decimation": 4,
+        "agent.max_iterations": iterations,
+        "agent.actor.hidden_dims": (128, 128, 128),
+        "agent.critic.hidden_dims": (128, 128, 128),
+        "agent.algorithm.num_learning_epochs": 4,
+        "agent.algorithm.max_learning_rate": 3e-3,
+        "agent.algorithm.decay_learning_rate": True,
+        "agent.algorithm.desired_kl": 0.02,
+        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=robot.mirror),
+    }
