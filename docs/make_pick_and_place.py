@@ -1,16 +1,13 @@
 """Draw the demonstrator at work: python docs/make_pick_and_place.py"""
 
-import sys
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from genelab.envs import ManagerBasedRlEnv
 from genelab.tasks.manipulation.demonstrator import PickAndPlaceDemonstrator
 from genelab.tasks.manipulation.franka import pick_and_place
-
-sys.path.insert(0, str(Path(__file__).parent))
-from make_terrain import png
 
 PICTURE = Path(__file__).parent / "images/pick-and-place.png"
 STEPS = (6, 16, 60)
@@ -32,4 +29,4 @@ def picture() -> np.ndarray:
 
 
 if __name__ == "__main__":
-    PICTURE.write_bytes(png(picture()))
+    Image.fromarray(picture()).save(PICTURE, optimize=True)

@@ -4,11 +4,10 @@ Light falls from the upper left; low ground is blue, high ground is brown. Level
 bottom up, as x and y.
 """
 
-import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from genelab.scene.terrain import Terrain, TerrainCfg
 
@@ -30,19 +29,7 @@ def picture(heights: np.ndarray, step: float) -> np.ndarray:
     return (coarse * 255).astype(np.uint8)[::-1]
 
 
-def png(image: np.ndarray) -> bytes:
-    """An RGB image as a PNG file."""
-    height, width, _ = image.shape
-    lines = b"".join(b"\0" + row.tobytes() for row in image)
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines, 9)) + chunk(b"IEND", b"")
-
-
 if __name__ == "__main__":
     terrain = Terrain(TerrainCfg(border=1.0))
-    PICTURE.write_bytes(png(picture(terrain.heights, terrain.cfg.horizontal)))
+    Image.fromarray(picture(terrain.heights, terrain.cfg.horizontal)).save(PICTURE, optimize=True)
     print(f"{PICTURE}: {PICTURE.stat().st_size / 1000:.0f} kB")
