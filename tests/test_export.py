@@ -290,7 +290,8 @@ def test_the_metadata_says_what_deployment_needs(exported: Callable[..., Export]
         ("pole_ang_vel", 3, 4, 0.2, None),
         ("last_action", 1, 7, 1.0, None),
     ]
-    assert (terms[2]["function"], terms[2]["params"]) == ("genelab.mdp.observations:body_ang_vel", {"body": "pole"})
+    assert terms[2]["function"] == "genelab.mdp.observations:body_ang_vel"
+    assert terms[2]["params"] == {"body": "pole", "entity": None}
     assert [t["noise"] for t in terms] == [0.005, 0.05, 0.1, 0.0]
     assert exported("clip", "onnx").metadata["obs_groups"]["policy"]["terms"][1]["clip"] == list(CLIP)
 

@@ -14,6 +14,7 @@ from genelab.core.math import (
     quat_conjugate,
     quat_from_axis_angle,
     quat_mul,
+    rotation_vector,
 )
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
@@ -105,3 +106,13 @@ def test_functions_broadcast_over_leading_dimensions():
     rotated = quat_apply(q.expand(5, 3, 4), v.expand(5, 3, 3))
     assert quat_apply(q, v).shape == (5, 3, 3)
     torch.testing.assert_close(quat_apply(q, v), rotated)
+
+
+@EXAMPLES
+@given(unit_quats)
+def test_a_rotation_vector_turns_like_its_quaternion_by_at_most_half_a_turn(q):
+    vector = rotation_vector(q)
+    angle = vector.norm()
+    assert angle <= math.pi + 1e-9
+    back = quat_from_axis_angle(vector / angle.clamp(min=1e-12), angle)
+    torch.testing.assert_close(back * torch.sign((back * q).sum()), q, atol=1e-9, rtol=0)

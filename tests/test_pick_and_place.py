@@ -182,7 +182,7 @@ def test_pictures_show_each_worlds_goal(env: ManagerBasedRlEnv) -> None:
 
 def test_an_object_that_is_not_there_is_an_error_with_the_nearest_name() -> None:
     cfg = pick_and_place(play=True)
-    cfg.observations["achieved_goal"].terms["cube"].params["name"] = "cub"
+    cfg.observations["achieved_goal"].terms["cube"].params["entity"] = "cub"
     with pytest.raises(UserError, match="did you mean 'cube'"):
         ManagerBasedRlEnv(cfg)
 
@@ -210,7 +210,7 @@ def test_the_demonstrator_brings_every_cube_to_its_goal() -> None:
     demonstrator = PickAndPlaceDemonstrator(env)
     for _ in range(99):
         env.step(demonstrator.act(env.obs))
-    assert mdp.object_at_command(env, "cube", "goal", 0.05).float().mean() >= 15 / 16
+    assert mdp.object_at_command(env, env.entities["cube"], "goal", 0.05).float().mean() >= 15 / 16
 
 
 def test_the_demonstrator_picks_up_again_what_it_lost() -> None:
@@ -221,7 +221,7 @@ def test_the_demonstrator_picks_up_again_what_it_lost() -> None:
     env.entities["cube"].write_root(torch.arange(2), torch.tensor([[0.5, 0.1, 0.02]]).expand(2, 3))
     for _ in range(69):
         env.step(demonstrator.act(env.obs))
-    assert mdp.object_at_command(env, "cube", "goal", 0.05).all()
+    assert mdp.object_at_command(env, env.entities["cube"], "goal", 0.05).all()
 
 
 def test_a_reset_demonstrator_begins_anew_in_those_worlds_only() -> None:

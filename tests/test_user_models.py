@@ -1,5 +1,7 @@
 """What a user's own MJCF may contain: parts without names, transmissions of every kind, ball joints."""
 
+import math
+
 import mujoco
 import pytest
 import torch
@@ -8,6 +10,7 @@ from genelab import mdp
 from genelab.core.errors import UserError
 from genelab.envs import (
     DoneTermCfg,
+    EventTermCfg,
     ManagerBasedEnv,
     ManagerBasedEnvCfg,
     ManagerBasedRlEnv,
@@ -132,3 +135,51 @@ def test_objects_alone_can_be_played_back_and_are_no_robot():
     assert torch.equal(env.entities["box"].root_pos, env.engine.qpos[:, :3])
     with pytest.raises(UserError, match="the scene has no robot"):
         _ = env.robot
+
+
+SHOULDER = """
+<mujoco>
+  <worldbody>
+    <body name="arm" pos="0 0 1">
+      <joint name="shoulder" type="ball"/>
+      <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>
+      <body name="forearm" pos=".3 0 0">
+        <joint name="elbow" axis="0 1 0"/>
+        <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><motor name="elbow" joint="elbow"/></actuator>
+</mujoco>
+"""
+
+
+def test_ball_joints_are_in_joint_observations_as_rotation_vectors():
+    terms = {"pos": ObservationTermCfg(mdp.joint_pos_rel), "vel": ObservationTermCfg(mdp.joint_vel)}
+    env = make(entity(SHOULDER), observations={"policy": ObservationGroupCfg(terms=terms)})
+    angle = 0.6
+    qpos = torch.tensor([[math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2), 0.2]]).repeat(2, 1)
+    env.engine.set_state(torch.arange(2), qpos, torch.tensor([[0.1, 0.2, 0.3, 0.4]]).repeat(2, 1))
+    expected = torch.tensor([0.2, 0.0, 0.0, angle, 0.4, 0.1, 0.2, 0.3])
+    torch.testing.assert_close(env.observation_manager.compute()["policy"], expected.repeat(2, 1))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"events": {"new": EventTermCfg(mdp.jitter_joints, params={"pos": 0.1, "vel": 0.1})}},
+        {"events": {"new": EventTermCfg(mdp.randomize_encoder_bias, params={"half_width": 0.1})}},
+        {"rewards": {"new": RewardTermCfg(mdp.joint_limits, weight=1.0)}},
+        {"rewards": {"new": RewardTermCfg(mdp.JointAccL2, weight=1.0)}},
+        {"rewards": {"new": RewardTermCfg(mdp.joint_pos_l2, weight=1.0, params={"joints": ".*"})}},
+        {"rewards": {"new": RewardTermCfg(mdp.cos_joint, weight=1.0, params={"joint": "shoulder"})}},
+        {"actions": {"new": JointPositionActionCfg()}},
+    ],
+)
+def test_what_cannot_take_a_ball_joint_refuses_it_by_name(parts):
+    with pytest.raises(UserError, match=r"term 'new'.*ball joint 'shoulder'"):
+        make(entity(SHOULDER), **parts)
+
+
+def test_other_joints_of_a_robot_with_ball_joints_can_be_named():
+    make(entity(SHOULDER), rewards={"new": RewardTermCfg(mdp.joint_pos_l2, weight=1.0, params={"joints": "elbow"})})

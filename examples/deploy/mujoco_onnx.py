@@ -128,7 +128,10 @@ def evaluate(table: dict[str, Callable[..., Any]], term: dict[str, Any], world: 
     name = term["function"].partition(":")[2]
     if name not in table:
         raise SystemExit(f"this example does not know '{term['function']}': add it to the tables")
-    return table[name](world, **term["params"])
+    params = dict(term["params"])
+    if params.pop("entity", None) not in (None, world.robot["name"]):
+        raise SystemExit(f"this example knows one robot, and {name} is about another entity")
+    return table[name](world, **params)
 
 
 class Observer:

@@ -23,6 +23,8 @@ _PUBLIC = {
         "CommandTermCfg",
         "CurriculumTermCfg",
         "DoneTermCfg",
+        "Entity",
+        "EntityRef",
         "EventTermCfg",
         "JointRef",
         "JointRefs",

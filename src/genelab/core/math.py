@@ -45,6 +45,14 @@ def quat_from_axis_angle(axis: Tensor, angle: Tensor) -> Tensor:
     return _components(half.cos(), sine * x, sine * y, sine * z)
 
 
+def rotation_vector(q: Tensor) -> Tensor:
+    """Axis times angle, at most pi, of the rotation by a unit quaternion.  (…, 4) -> (…, 3)"""
+    vector = q[..., 1:] * torch.where(q[..., :1] < 0.0, -1.0, 1.0)
+    sine = torch.linalg.vector_norm(vector, dim=-1, keepdim=True)
+    factor = 2.0 * torch.atan2(sine, q[..., :1].abs()) / sine.clamp(min=1e-9)
+    return vector * torch.where(sine < 1e-6, 2.0, factor)
+
+
 def cross(a: Tensor, b: Tensor) -> Tensor:
     """Cross product over the last dimension, with broadcasting.  (…, 3)"""
     ax, ay, az = a.unbind(-1)

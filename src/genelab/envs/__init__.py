@@ -18,9 +18,10 @@ from genelab.envs.cfg import (
     SuccessTermCfg,
     TermCfg,
 )
+from genelab.envs.entity import Entity
 from genelab.envs.env import ManagerBasedEnv, ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm, CommandTerm
-from genelab.envs.terms import BodyRef, BodyRefs, JointRef, JointRefs, SensorRefs, SiteRefs, StatefulTerm
+from genelab.envs.terms import BodyRef, BodyRefs, EntityRef, JointRef, JointRefs, SensorRefs, SiteRefs, StatefulTerm
 
 __all__ = [
     "ActionTerm",
@@ -31,6 +32,8 @@ __all__ = [
     "CommandTermCfg",
     "CurriculumTermCfg",
     "DoneTermCfg",
+    "Entity",
+    "EntityRef",
     "EventTermCfg",
     "GoalCfg",
     "JointRef",

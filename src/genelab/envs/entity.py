@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
-from genelab.core.math import cross, quat_apply, quat_apply_inverse
+from genelab.core.math import cross, quat_apply, quat_apply_inverse, quat_conjugate, quat_mul, rotation_vector
 from genelab.engines.base import Engine
 from genelab.scene.layout import EntityLayout
 
@@ -25,6 +25,10 @@ class Entity:
         self._qpos, self._qvel, self._bodies, self._actuators = (
             index_of(ids, engine.device)
             for ids in (layout.qpos_ids, layout.qvel_ids, layout.body_ids, layout.actuator_ids)
+        )
+        self._ball_qpos, self._ball_qvel = (
+            index_of((first[:, None] + np.arange(size)).flatten(), engine.device)
+            for first, size in ((layout.ball_qpos, 4), (layout.ball_qvel, 3))
         )
         self._site_bodies = torch.tensor(layout.site_bodies, device=engine.device)
         self._site_pos = torch.tensor(layout.site_pos, dtype=torch.float32, device=engine.device)
@@ -51,6 +55,19 @@ class Entity:
     def joint_vel(self) -> Tensor:
         """(N, J) rad/s or m/s."""
         return self._engine.qvel[:, self._qvel]
+
+    @property
+    def ball_rotation(self) -> Tensor:
+        """(N, 3 B) turn of each ball joint from its default pose, as a rotation vector in the joint's frame, rad."""
+        default, present = (
+            qpos[..., self._ball_qpos].unflatten(-1, (-1, 4)) for qpos in (self._engine.default_qpos, self._engine.qpos)
+        )
+        return rotation_vector(quat_mul(quat_conjugate(default), present)).flatten(1)
+
+    @property
+    def ball_vel(self) -> Tensor:
+        """(N, 3 B) angular velocity of each ball joint in the frame of its body, rad/s."""
+        return self._engine.qvel[:, self._ball_qvel]
 
     @property
     def actuator_force(self) -> Tensor:
@@ -158,6 +175,11 @@ class Entity:
         if vel is not None:
             qvel[:, self._qvel] = vel
         self._engine.set_state(env_ids, qpos, qvel)
+
+    def refuse_ball_joints(self, asked_by: str) -> None:
+        """Raise if there are ball joints, for functions of all joints that are about joints of one position."""
+        if self.layout.ball_names:
+            raise UserError(f"{asked_by} knows hinges and slides, not the ball joint '{self.layout.ball_names[0]}'")
 
     def _free_root(self) -> tuple[int, int]:
         """First position and first velocity of the free root."""

@@ -1,34 +1,40 @@
 """How managers turn term configs into calls: names become indices, classes become objects, shapes are checked.
 
 A parameter annotated `JointRef`, `JointRefs`, `BodyRef`, `BodyRefs`, `SiteRefs` or `SensorRefs` is given as a name (or
-regular expressions) in the config and arrives at the function as an index into the arrays of the robot or of the
+regular expressions) in the config and arrives at the function as an index into the arrays of an entity or of the
 contact manager. So a name that is not there is an error when the environment is built, not when the term first matters.
+
+Which entity: the one that the parameter `entity: EntityRef` names, or the one before a slash (``joint="arm/elbow"``),
+or else the first robot of the scene.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NewType
 
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, hint
+from genelab.core.config import members
+from genelab.core.errors import UserError, hint, unknown
 from genelab.envs.cfg import TermCfg
-from genelab.envs.entity import index_of
+from genelab.envs.entity import Entity, index_of
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
 
+EntityRef = NewType("EntityRef", Entity)
+"""A robot or object of the scene, given by name. A term's `entity` is the first robot where the config has none."""
 JointRef = NewType("JointRef", int)
-"""One joint of the robot, given by name."""
+"""One joint of an entity, given by name."""
 JointRefs = NewType("JointRefs", Tensor)
-"""Joints of the robot, given by one or more regular expressions; indexes the last dimension."""
+"""Joints of an entity, given by one or more regular expressions; indexes the last dimension."""
 BodyRef = NewType("BodyRef", int)
-"""One body of the robot, given by name."""
+"""One body of an entity, given by name."""
 BodyRefs = NewType("BodyRefs", Tensor)
-"""Bodies of the robot, given by one or more regular expressions."""
+"""Bodies of an entity, given by one or more regular expressions."""
 SiteRefs = NewType("SiteRefs", Tensor)
-"""Sites of the robot, given by one or more regular expressions."""
+"""Sites of an entity, given by one or more regular expressions."""
 SensorRefs = NewType("SensorRefs", Tensor)
 """Contact sensors of the scene, given by one or more regular expressions."""
 
@@ -88,44 +94,95 @@ class Term:
 
 
 def resolve_params(cfg: TermCfg, env: "ManagerBasedRlEnv", label: str) -> dict[str, Any]:
-    """The parameters with names replaced by indices."""
-    robot = env.robot
-    tables = {
-        JointRef: ("joint", robot.joint_names, True),
-        JointRefs: ("joint", robot.joint_names, False),
-        BodyRef: ("body", robot.body_names, True),
-        BodyRefs: ("body", robot.body_names, False),
-        SiteRefs: ("site", robot.site_names, False),
-        SensorRefs: ("contact sensor", tuple(env.scene.contact_slices), False),
+    """The parameters with names replaced by entities and indices."""
+    declared = cfg.param_types()
+    types = {name: next((m for m in members(declared[name]) if m in _REFERENCES), None) for name in cfg.params}
+    parts = [cfg.params[name] for name, kind in types.items() if kind in _PARTS]
+    try:
+        entity = owner_of(env, parts, cfg.params.get("entity") if types.get("entity") is EntityRef else None)
+        if entity is not env.robot and types.get("entity") is not EntityRef:
+            raise UserError(f"{cfg.func.__qualname__} has no parameter 'entity', so it cannot be about '{entity.name}'")
+        resolved = {name: _resolve(cfg.params[name], kind, entity, env) for name, kind in types.items()}
+    except UserError as error:
+        raise UserError(f"{label}: {error}") from error
+    return {**resolved, "entity": entity} if types.get("entity") is EntityRef else resolved
+
+
+def owner_of(env: "ManagerBasedRlEnv", references: Iterable[str | Sequence[str]], name: str | None) -> Entity:
+    """The entity that references to parts are about: given by name, or before their slashes, or the first robot.
+
+    What stands before a slash and is no entity belongs to the part's own name.
+    """
+    heads = {
+        pattern.partition("/")[0] for reference in references for pattern in _patterns(reference) if "/" in pattern
     }
-    types = cfg.param_types()
-    resolved = {}
-    for name, value in cfg.params.items():
-        if types[name] not in tables:
-            resolved[name] = value
-            continue
-        kind, names, single = tables[types[name]]
-        ids = match_names(value, names, f"{label}: {kind}", robot.name)
-        if single and len(ids) != 1:
-            raise UserError(f"{label}: '{value}' names {len(ids)} {kind} names, expected one")
-        if single:
-            resolved[name] = ids[0]
-        elif types[name] is SiteRefs:  # sites index other indices, which a slice cannot
-            resolved[name] = torch.tensor(ids, device=env.device)
-        else:
-            resolved[name] = index_of(ids, env.device)
-    return resolved
+    named = heads & set(env.entities)
+    if name is not None:
+        named.add(find_entity(env, name).name)
+    if len(named) > 1:
+        raise UserError(f"its parameters name parts of several entities: {', '.join(sorted(named))}")
+    return env.entities[named.pop()] if named else env.robot
+
+
+def find_entity(env: "ManagerBasedRlEnv", name: str) -> Entity:
+    """An entity of the scene by name."""
+    if name not in env.entities:
+        raise unknown("entity", name, env.entities)
+    return env.entities[name]
+
+
+def match_joints(patterns: str | Sequence[str], entity: Entity) -> list[int]:
+    """Indices of the hinges and slides that match. A pattern that also matches a ball joint is an error."""
+    for ball in entity.layout.ball_names:
+        for pattern in _patterns(patterns):
+            if re.fullmatch(pattern.removeprefix(f"{entity.name}/"), ball):
+                raise UserError(f"joint '{pattern}' includes the ball joint '{ball}', whose position is not one number")
+    return match_names(patterns, entity.joint_names, "joint", entity.name)
 
 
 def match_names(patterns: str | Sequence[str], names: Sequence[str], what: str, owner: str) -> list[int]:
-    """Indices of the names that fully match any of the regular expressions, in the order of `names`."""
+    """Indices of the names that fully match any of the regular expressions, in the order of `names`.
+
+    Patterns may begin with the name of the owner and a slash.
+    """
     found: set[int] = set()
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matches = {i for i, name in enumerate(names) if re.fullmatch(pattern, name)}
+    for pattern in _patterns(patterns):
+        own = pattern.removeprefix(f"{owner}/")
+        matches = {i for i, name in enumerate(names) if re.fullmatch(own, name)}
         if not matches:
-            raise UserError(f"{what} '{pattern}' is not in '{owner}'{hint(pattern, names)}")
+            raise UserError(f"{what} '{own}' is not in '{owner}'{hint(own, names)}")
         found |= matches
     return sorted(found)
+
+
+_PARTS = {JointRef: "joint", JointRefs: "joint", BodyRef: "body", BodyRefs: "body", SiteRefs: "site"}
+"""What each kind of reference to a part of an entity is called."""
+_REFERENCES = (*_PARTS, EntityRef, SensorRefs)
+
+
+def _resolve(value: Any, kind: Any, entity: Entity, env: "ManagerBasedRlEnv") -> Any:
+    """One parameter as the function gets it. `kind` is None for those that are no references."""
+    if kind is None or value is None:
+        return value
+    if kind is EntityRef:
+        return find_entity(env, value)
+    if kind is SensorRefs:
+        return index_of(match_names(value, tuple(env.scene.contact_slices), "contact sensor", "scene"), env.device)
+    if kind in (JointRef, JointRefs):
+        ids = match_joints(value, entity)
+    else:
+        names = entity.site_names if kind is SiteRefs else entity.body_names
+        ids = match_names(value, names, _PARTS[kind], entity.name)
+    if kind in (JointRef, BodyRef):
+        if len(ids) != 1:
+            raise UserError(f"'{value}' names {len(ids)} {_PARTS[kind]} names, expected one")
+        return ids[0]
+    # Sites index other indices, which a slice cannot.
+    return torch.tensor(ids, device=env.device) if kind is SiteRefs else index_of(ids, env.device)
+
+
+def _patterns(reference: str | Sequence[str]) -> Sequence[str]:
+    return [reference] if isinstance(reference, str) else reference
 
 
 def check_shape(term: Term, value: Any, shape: tuple[int, ...], dtype: torch.dtype | None = None) -> None:

@@ -12,13 +12,15 @@ from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.entity import Entity, index_of
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm
-from genelab.envs.terms import match_names
+from genelab.envs.terms import match_joints, owner_of
 
 
 @dataclass(kw_only=True)
 class JointPositionActionCfg(ActionTermCfg):
     """Targets for position servos: ``target = offset + scale * action``, in metres or radians."""
 
+    entity: str | None = None
+    """Whose joints; None: the first robot's, or those of the entity that `joints` names (``arm/elbow``)."""
     joints: str | tuple[str, ...] = ".*"
     """Regular expressions over joint names."""
     scale: float = 1.0
@@ -35,8 +37,8 @@ class JointPositionAction(ActionTerm):
     cfg: JointPositionActionCfg
 
     def __init__(self, name: str, cfg: JointPositionActionCfg, env: ManagerBasedRlEnv):
-        robot = env.robot
-        joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
+        robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
+        joints = match_joints(cfg.joints, robot)
         self.joint_names = [robot.joint_names[j] for j in joints]
         super().__init__(name, cfg, env, len(joints))
         self._joints = index_of(joints, env.device)
@@ -46,13 +48,19 @@ class JointPositionAction(ActionTerm):
 
     def apply(self, action: Tensor) -> None:
         target = torch.add(self._offset, action, alpha=self.cfg.scale)
-        bias = self._env.robot.encoder_bias
+        bias = self._robot.encoder_bias
         if bias is not None:  # a servo closes its loop on what its encoder shows
             target -= bias[:, self._joints]
         self._env.engine.ctrl[:, self._actuators] = target
 
     def describe(self) -> dict[str, Any]:
-        return {"dim": self.dim, "joints": self.joint_names, "scale": self.cfg.scale, "offset": self._offset.tolist()}
+        return {
+            "dim": self.dim,
+            "entity": self._robot.name,
+            "joints": self.joint_names,
+            "scale": self.cfg.scale,
+            "offset": self._offset.tolist(),
+        }
 
 
 def servos_of(robot: Entity, joint_names: Sequence[str]) -> list[int]:

@@ -11,7 +11,7 @@ from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.entity import Entity, index_of
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm
-from genelab.envs.terms import match_names
+from genelab.envs.terms import match_joints, match_names, owner_of
 from genelab.mdp.actions import servos_of
 
 
@@ -24,6 +24,8 @@ class HandDisplacementActionCfg(ActionTermCfg):
     of real arms do: a zero action holds the arm where it is.
     """
 
+    entity: str | None = None
+    """Whose joints; None: the first robot's, or those of the entity that `joints` names (``arm/elbow``)."""
     joints: str | tuple[str, ...]
     """Regular expressions over the names of the joints that may move."""
     hand: str
@@ -45,8 +47,8 @@ class HandDisplacementAction(ActionTerm):
     cfg: HandDisplacementActionCfg
 
     def __init__(self, name: str, cfg: HandDisplacementActionCfg, env: ManagerBasedRlEnv):
-        robot = env.robot
-        joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
+        robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
+        joints = match_joints(cfg.joints, robot)
         [hand] = match_names(cfg.hand, robot.body_names, "body", robot.name)
         super().__init__(name, cfg, env, dim=3)
         self.joint_names = [robot.joint_names[j] for j in joints]
@@ -62,7 +64,7 @@ class HandDisplacementAction(ActionTerm):
         self._upright = robot.body_quat[:1, hand].clone()
 
     def apply(self, action: Tensor) -> None:
-        robot, engine = self._env.robot, self._env.engine
+        robot, engine = self._robot, self._env.engine
         back = quat_mul(self._upright, quat_conjugate(robot.body_quat[:, self._hand]))
         turn = 2.0 * back[:, 1:] * torch.sign(back[:, :1])  # rotation vector, for the small angles it is about
         wanted = torch.cat((self.cfg.scale * action, turn), dim=-1).unsqueeze(-1)
@@ -80,6 +82,8 @@ class HandDisplacementAction(ActionTerm):
 class GripperActionCfg(ActionTermCfg):
     """Fingers go to their mean position plus ``scale * action`` metres, within their limits."""
 
+    entity: str | None = None
+    """Whose joints; None: the first robot's, or those of the entity that `joints` names (``arm/elbow``)."""
     joints: str | tuple[str, ...]
     """Regular expressions over the names of the fingers' joints."""
     scale: float = 0.1
@@ -95,8 +99,8 @@ class GripperAction(ActionTerm):
     cfg: GripperActionCfg
 
     def __init__(self, name: str, cfg: GripperActionCfg, env: ManagerBasedRlEnv):
-        robot = env.robot
-        joints = match_names(cfg.joints, robot.joint_names, "joint", robot.name)
+        robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
+        joints = match_joints(cfg.joints, robot)
         super().__init__(name, cfg, env, dim=1)
         self.joint_names = [robot.joint_names[j] for j in joints]
         self._joints = index_of(joints, env.device)
@@ -104,7 +108,7 @@ class GripperAction(ActionTerm):
         self._low, self._high = robot.joint_limits[self._joints].unbind(-1)
 
     def apply(self, action: Tensor) -> None:
-        mean = self._env.robot.joint_pos[:, self._joints].mean(dim=1, keepdim=True)
+        mean = self._robot.joint_pos[:, self._joints].mean(dim=1, keepdim=True)
         self._env.engine.ctrl[:, self._servos] = (mean + self.cfg.scale * action).clamp(self._low, self._high)
 
     def describe(self) -> dict[str, Any]:

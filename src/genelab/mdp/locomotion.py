@@ -4,18 +4,18 @@ import torch
 from torch import Tensor
 
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import SensorRefs, SiteRefs, StatefulTerm
+from genelab.envs.terms import EntityRef, SensorRefs, SiteRefs, StatefulTerm
 
 
-def track_lin_vel(env: ManagerBasedRlEnv, command: str, variance: float) -> Tensor:
+def track_lin_vel(env: ManagerBasedRlEnv, command: str, variance: float, entity: EntityRef | None = None) -> Tensor:
     """exp(-error² / variance) of the horizontal velocity in the body frame."""
-    error = env.command_manager[command][:, :2] - env.robot.root_lin_vel[:, :2]
+    error = env.command_manager[command][:, :2] - (entity or env.robot).root_lin_vel[:, :2]
     return torch.exp(-error.square().sum(dim=1) / variance)
 
 
-def track_ang_vel(env: ManagerBasedRlEnv, command: str, variance: float) -> Tensor:
+def track_ang_vel(env: ManagerBasedRlEnv, command: str, variance: float, entity: EntityRef | None = None) -> Tensor:
     """exp(-error² / variance) of the yaw rate."""
-    error = env.command_manager[command][:, 2] - env.robot.root_ang_vel[:, 2]
+    error = env.command_manager[command][:, 2] - (entity or env.robot).root_ang_vel[:, 2]
     return torch.exp(-error.square() / variance)
 
 
@@ -28,9 +28,16 @@ def feet_air_time(
     return swinging * is_moving(env, command, threshold)
 
 
-def feet_slip(env: ManagerBasedRlEnv, feet: SensorRefs, sites: SiteRefs, command: str, threshold: float) -> Tensor:
+def feet_slip(
+    env: ManagerBasedRlEnv,
+    feet: SensorRefs,
+    sites: SiteRefs,
+    command: str,
+    threshold: float,
+    entity: EntityRef | None = None,
+) -> Tensor:
     """Sum of the squared horizontal velocities of feet in contact, if the robot is to move."""
-    speed = env.robot.site_lin_vel(sites)[..., :2].square().sum(dim=-1)
+    speed = (entity or env.robot).site_lin_vel(sites)[..., :2].square().sum(dim=-1)
     return (speed * env.contacts.in_contact[:, feet]).sum(dim=1) * is_moving(env, command, threshold)
 
 
@@ -39,34 +46,36 @@ def any_contact(env: ManagerBasedRlEnv, sensors: SensorRefs) -> Tensor:
     return env.contacts.in_contact[:, sensors].any(dim=1).float()
 
 
-def lin_vel_z_l2(env: ManagerBasedRlEnv) -> Tensor:
+def lin_vel_z_l2(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
     """Squared vertical velocity in the body frame."""
-    return env.robot.root_lin_vel[:, 2].square()
+    return (entity or env.robot).root_lin_vel[:, 2].square()
 
 
-def ang_vel_xy_l2(env: ManagerBasedRlEnv) -> Tensor:
+def ang_vel_xy_l2(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
     """Squared roll and pitch rates."""
-    return env.robot.root_ang_vel[:, :2].square().sum(dim=1)
+    return (entity or env.robot).root_ang_vel[:, :2].square().sum(dim=1)
 
 
-def tilt_l2(env: ManagerBasedRlEnv) -> Tensor:
+def tilt_l2(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
     """Squared horizontal components of gravity in the body frame: 0 when level."""
-    return env.robot.projected_gravity[:, :2].square().sum(dim=1)
+    return (entity or env.robot).projected_gravity[:, :2].square().sum(dim=1)
 
 
-def base_height_l2(env: ManagerBasedRlEnv, height: float) -> Tensor:
+def base_height_l2(env: ManagerBasedRlEnv, height: float, entity: EntityRef | None = None) -> Tensor:
     """Squared difference of the root's height above the ground below it from `height`, m²."""
-    return (env.height_above_ground(env.robot.root_pos) - height).square()
+    return (env.height_above_ground((entity or env.robot).root_pos) - height).square()
 
 
-def actuator_force_l2(env: ManagerBasedRlEnv) -> Tensor:
+def actuator_force_l2(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
     """Sum of squared actuator forces or torques."""
-    return env.engine.actuator_force.square().sum(dim=1)
+    return (entity or env.robot).actuator_force.square().sum(dim=1)
 
 
-def joint_limits(env: ManagerBasedRlEnv) -> Tensor:
+def joint_limits(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
     """How far joints are beyond their limits, rad or m, summed."""
-    pos, limits = env.robot.joint_pos, env.robot.joint_limits
+    limited = entity or env.robot
+    limited.refuse_ball_joints("joint_limits")
+    pos, limits = limited.joint_pos, limited.joint_limits
     return ((limits[:, 0] - pos).clamp(min=0.0) + (pos - limits[:, 1]).clamp(min=0.0)).sum(dim=1)
 
 
@@ -81,15 +90,16 @@ class JointAccL2(StatefulTerm):
 
     state = ("_last",)
 
-    def __init__(self, env: ManagerBasedRlEnv):
-        self._env = env
-        self._last = env.robot.joint_vel.clone()
+    def __init__(self, env: ManagerBasedRlEnv, entity: EntityRef | None = None):
+        self._entity = entity or env.robot
+        self._entity.refuse_ball_joints("JointAccL2")
+        self._last = self._entity.joint_vel.clone()
 
     def __call__(self, env: ManagerBasedRlEnv) -> Tensor:
-        velocity = env.robot.joint_vel
+        velocity = self._entity.joint_vel
         acceleration = (velocity - self._last) / env.step_dt
         self._last.copy_(velocity)
         return acceleration.square().sum(dim=1)
 
     def reset(self, env_ids: Tensor) -> None:
-        self._last[env_ids] = self._env.robot.joint_vel[env_ids]
+        self._last[env_ids] = self._entity.joint_vel[env_ids]

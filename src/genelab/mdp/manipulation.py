@@ -1,14 +1,12 @@
-"""Terms about objects that a robot moves. Objects are given by their names in the scene."""
+"""Terms about objects that a robot moves."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from genelab.core.errors import unknown
-from genelab.envs.entity import Entity
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import BodyRef
+from genelab.envs.terms import BodyRef, EntityRef, find_entity
 from genelab.mdp.commands import UniformCommand, UniformCommandCfg
 
 
@@ -33,7 +31,7 @@ class PlaceCommand(UniformCommand):
     def __init__(self, name: str, cfg: PlaceCommandCfg, env: ManagerBasedRlEnv, dim: int):
         super().__init__(name, cfg, env, dim)
         if cfg.marker:
-            site = env.scene.model.site(f"{find_object(env, cfg.marker).name}/mark").id
+            site = env.scene.model.site(f"{find_entity(env, cfg.marker).name}/mark").id
             env.engine.markers[site] = self.command
 
     def resample(self, env_ids: Tensor) -> None:
@@ -42,26 +40,19 @@ class PlaceCommand(UniformCommand):
         self.command[env_ids[low], 2] = self.cfg.low[2]
 
 
-def find_object(env: ManagerBasedRlEnv, name: str) -> Entity:
-    """An object of the scene."""
-    if name not in env.entities:
-        raise unknown("object", name, env.entities)
-    return env.entities[name]
+def body_pos(env: ManagerBasedRlEnv, body: BodyRef, entity: EntityRef | None = None) -> Tensor:
+    """Position of one body, world frame.  (N, 3)"""
+    return (entity or env.robot).body_pos[:, body]
 
 
-def body_pos(env: ManagerBasedRlEnv, body: BodyRef) -> Tensor:
-    """Position of one body of the robot, world frame.  (N, 3)"""
-    return env.robot.body_pos[:, body]
-
-
-def object_pos(env: ManagerBasedRlEnv, name: str) -> Tensor:
+def object_pos(env: ManagerBasedRlEnv, entity: EntityRef) -> Tensor:
     """Position of an object, world frame.  (N, 3)"""
-    return find_object(env, name).root_pos
+    return entity.root_pos
 
 
-def object_to_command(env: ManagerBasedRlEnv, name: str, command: str) -> Tensor:
+def object_to_command(env: ManagerBasedRlEnv, entity: EntityRef, command: str) -> Tensor:
     """From an object to the place it is to be brought to.  (N, 3)"""
-    return env.command_manager[command] - object_pos(env, name)
+    return env.command_manager[command] - object_pos(env, entity)
 
 
 def remaining_time(env: ManagerBasedRlEnv) -> Tensor:
@@ -82,24 +73,23 @@ def lift_and_place(
     return lift_bonus * (achieved[..., 2] - rest_height).clamp(0.0, full_lift) / full_lift - away.float()
 
 
-def object_distance(env: ManagerBasedRlEnv, name: str, command: str) -> Tensor:
+def object_distance(env: ManagerBasedRlEnv, entity: EntityRef, command: str) -> Tensor:
     """Distance of an object from its goal, metres.  (N,)"""
-    return torch.linalg.vector_norm(object_to_command(env, name, command), dim=-1)
+    return torch.linalg.vector_norm(object_to_command(env, entity, command), dim=-1)
 
 
-def object_at_command(env: ManagerBasedRlEnv, name: str, command: str, radius: float) -> Tensor:
+def object_at_command(env: ManagerBasedRlEnv, entity: EntityRef, command: str, radius: float) -> Tensor:
     """An object is at its goal.  (N,) bool"""
-    return object_distance(env, name, command) <= radius
+    return object_distance(env, entity, command) <= radius
 
 
-def object_below(env: ManagerBasedRlEnv, name: str, height: float) -> Tensor:
+def object_below(env: ManagerBasedRlEnv, entity: EntityRef, height: float) -> Tensor:
     """An object has fallen below a height, metres.  (N,) bool"""
-    return object_pos(env, name)[:, 2] < height
+    return object_pos(env, entity)[:, 2] < height
 
 
-def place_object(env: ManagerBasedRlEnv, env_ids: Tensor, name: str, xy: float) -> None:
+def place_object(env: ManagerBasedRlEnv, env_ids: Tensor, entity: EntityRef, xy: float) -> None:
     """An object at rest at its default pose, moved by U(-xy, xy) along x and y."""
-    found = find_object(env, name)
-    pose = found.default_root_pose.repeat(len(env_ids), 1)
-    pose[:, :2] += env.streams.uniform(f"event/place_object/{name}", (len(env_ids), 2), -xy, xy)
-    found.write_root(env_ids, pose[:, :3], pose[:, 3:], torch.zeros(len(env_ids), 6, device=env.device))
+    pose = entity.default_root_pose.repeat(len(env_ids), 1)
+    pose[:, :2] += env.streams.uniform(f"event/place_object/{entity.name}", (len(env_ids), 2), -xy, xy)
+    entity.write_root(env_ids, pose[:, :3], pose[:, 3:], torch.zeros(len(env_ids), 6, device=env.device))

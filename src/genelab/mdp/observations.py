@@ -6,37 +6,46 @@ import torch
 from torch import Tensor
 
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import BodyRef
+from genelab.envs.terms import BodyRef, EntityRef
 
 
-def joint_pos_rel(env: ManagerBasedRlEnv) -> Tensor:
-    """Joint positions relative to the default pose, as the encoders show them.  (N, J)"""
-    return env.robot.measured_joint_pos - env.robot.default_joint_pos
+def joint_pos_rel(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
+    """Joint positions relative to the default pose, as the encoders show them.  (N, J)
+
+    Ball joints follow after the others, each as a rotation vector of three.
+    """
+    shown = entity or env.robot
+    position = shown.measured_joint_pos - shown.default_joint_pos
+    return torch.cat((position, shown.ball_rotation), dim=1) if shown.layout.ball_names else position
 
 
-def joint_vel(env: ManagerBasedRlEnv) -> Tensor:
-    """Joint velocities.  (N, J)"""
-    return env.robot.joint_vel
+def joint_vel(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
+    """Joint velocities.  (N, J)
+
+    Ball joints follow after the others, with three angular velocities each.
+    """
+    shown = entity or env.robot
+    return torch.cat((shown.joint_vel, shown.ball_vel), dim=1) if shown.layout.ball_names else shown.joint_vel
 
 
-def body_ang_vel(env: ManagerBasedRlEnv, body: BodyRef) -> Tensor:
+def body_ang_vel(env: ManagerBasedRlEnv, body: BodyRef, entity: EntityRef | None = None) -> Tensor:
     """Angular velocity of one body in the world frame.  (N, 3)"""
-    return env.robot.body_ang_vel[:, body]
+    return (entity or env.robot).body_ang_vel[:, body]
 
 
-def base_lin_vel(env: ManagerBasedRlEnv) -> Tensor:
+def base_lin_vel(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
     """Velocity of the root body in its own frame.  (N, 3)"""
-    return env.robot.root_lin_vel
+    return (entity or env.robot).root_lin_vel
 
 
-def base_ang_vel(env: ManagerBasedRlEnv) -> Tensor:
+def base_ang_vel(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
     """Angular velocity of the root body in its own frame.  (N, 3)"""
-    return env.robot.root_ang_vel
+    return (entity or env.robot).root_ang_vel
 
 
-def projected_gravity(env: ManagerBasedRlEnv) -> Tensor:
+def projected_gravity(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
     """Direction of gravity in the frame of the root body: (0, 0, -1) when upright.  (N, 3)"""
-    return env.robot.projected_gravity
+    return (entity or env.robot).projected_gravity
 
 
 def last_action(env: ManagerBasedRlEnv) -> Tensor:

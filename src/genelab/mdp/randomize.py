@@ -6,22 +6,26 @@ Draws start from the compiled scene's values, so that an event that runs again r
 import re
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.engines.fields import nominal
+from genelab.envs.entity import Entity
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import BodyRefs
+from genelab.envs.terms import BodyRefs, EntityRef
+from genelab.mdp.events import stream_of
 
 
 def randomize_friction(env: ManagerBasedRlEnv, env_ids: Tensor, geoms: str, low: float, high: float) -> None:
-    """Sliding friction U(low, high), one value per world for all geoms whose name matches."""
+    """Sliding friction U(low, high), one value per world for all geoms of the scene whose name matches."""
     model = env.scene.model
     ids = [i for i in range(model.ngeom) if re.fullmatch(geoms, model.geom(i).name)]
     if not ids:
         raise UserError(f"no geom of the scene matches '{geoms}'")
-    _randomize(env, env_ids, "geom_friction", (torch.tensor(ids), 0), "set", low, high, shared=True)
+    columns = (torch.tensor(ids, device=env.device), 0)
+    _randomize(env, env_ids, "geom_friction", columns, "set", low, high, shared=True)
 
 
 def randomize_mass(
@@ -31,31 +35,45 @@ def randomize_mass(
     low: float,
     high: float,
     operation: Literal["add", "scale"] = "add",
+    entity: EntityRef | None = None,
 ) -> None:
     """Mass of bodies plus or times U(low, high)."""
-    ids = torch.as_tensor(env.robot.layout.body_ids)[bodies]
-    _randomize(env, env_ids, "body_mass", ids, operation, low, high)
+    changed = entity or env.robot
+    ids = _columns(env, changed.layout.body_ids)[bodies]
+    _randomize(env, env_ids, "body_mass", ids, operation, low, high, changed)
 
 
 def randomize_com(
-    env: ManagerBasedRlEnv, env_ids: Tensor, bodies: BodyRefs, offset: tuple[float, float, float]
+    env: ManagerBasedRlEnv,
+    env_ids: Tensor,
+    bodies: BodyRefs,
+    offset: tuple[float, float, float],
+    entity: EntityRef | None = None,
 ) -> None:
     """Centre of mass moved by U(-offset, offset) along each axis of the body, metres."""
-    ids = torch.as_tensor(env.robot.layout.body_ids)[bodies]
+    changed = entity or env.robot
+    ids = _columns(env, changed.layout.body_ids)[bodies]
     for axis, half_width in enumerate(offset):
-        _randomize(env, env_ids, "body_com", (ids, axis), "add", -half_width, half_width)
+        _randomize(env, env_ids, "body_com", (ids, axis), "add", -half_width, half_width, changed)
 
 
-def randomize_gains(env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high: float) -> None:
+def randomize_gains(
+    env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high: float, entity: EntityRef | None = None
+) -> None:
     """Stiffness and damping of all servos, each times its own U(low, high)."""
+    changed = entity or env.robot
+    ids = _columns(env, changed.layout.actuator_ids)
     for field in ("actuator_kp", "actuator_kd"):
-        _randomize(env, env_ids, field, ..., "scale", low, high)
+        _randomize(env, env_ids, field, ids, "scale", low, high, changed)
 
 
-def randomize_armature(env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high: float) -> None:
-    """Rotor inertia of all joints of the robot, each times its own U(low, high)."""
-    ids = torch.as_tensor(env.robot.layout.qvel_ids)
-    _randomize(env, env_ids, "joint_armature", ids, "scale", low, high)
+def randomize_armature(
+    env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high: float, entity: EntityRef | None = None
+) -> None:
+    """Rotor inertia of all hinges and slides, each times its own U(low, high)."""
+    changed = entity or env.robot
+    ids = _columns(env, changed.layout.qvel_ids)
+    _randomize(env, env_ids, "joint_armature", ids, "scale", low, high, changed)
 
 
 def randomize_gravity(env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high: float) -> None:
@@ -63,13 +81,21 @@ def randomize_gravity(env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high:
     _randomize(env, env_ids, "gravity", ..., "scale", low, high, shared=True)
 
 
-def randomize_encoder_bias(env: ManagerBasedRlEnv, env_ids: Tensor, half_width: float) -> None:
+def randomize_encoder_bias(
+    env: ManagerBasedRlEnv, env_ids: Tensor, half_width: float, entity: EntityRef | None = None
+) -> None:
     """Encoders show joint positions with a constant error of U(-half_width, half_width) each."""
-    robot = env.robot
-    if robot.encoder_bias is None:
-        robot.encoder_bias = torch.zeros(env.num_envs, len(robot.joint_names), device=env.device)
-    shape = (len(env_ids), len(robot.joint_names))
-    robot.encoder_bias[env_ids] = env.streams.uniform("event/encoder_bias", shape, -half_width, half_width)
+    changed = entity or env.robot
+    changed.refuse_ball_joints("randomize_encoder_bias")
+    joints = len(changed.joint_names)
+    if changed.encoder_bias is None:
+        changed.encoder_bias = torch.zeros(env.num_envs, joints, device=env.device)
+    stream = stream_of(env, "event/encoder_bias", changed)
+    changed.encoder_bias[env_ids] = env.streams.uniform(stream, (len(env_ids), joints), -half_width, half_width)
+
+
+def _columns(env: ManagerBasedRlEnv, ids: np.ndarray) -> Tensor:
+    return torch.tensor(ids, device=env.device)
 
 
 def _randomize(
@@ -80,6 +106,7 @@ def _randomize(
     operation: Literal["set", "add", "scale"],
     low: float,
     high: float,
+    entity: Entity | None = None,
     shared: bool = False,
 ) -> None:
     """Draw U(low, high) for some columns of a model field, one value for all of them if `shared`."""
@@ -87,7 +114,7 @@ def _randomize(
     values = env.engine.model_field(field)[env_ids]
     compiled = nominal(env.scene.model, field).to(env.device)[columns]
     shape = (len(env_ids), *(1,) * compiled.dim()) if shared else (len(env_ids), *compiled.shape)
-    draw = env.streams.uniform(f"event/{field}", shape, low, high)
+    draw = env.streams.uniform(stream_of(env, f"event/{field}", entity or env.robot), shape, low, high)
     drawn = {"set": draw, "add": compiled + draw, "scale": compiled * draw}[operation]
     values[(slice(None), *(columns if isinstance(columns, tuple) else (columns,)))] = drawn
     env.engine.set_model_field(field, env_ids, values)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import JointRef, JointRefs
+from genelab.envs.terms import EntityRef, JointRef, JointRefs
 
 
 def alive(env: ManagerBasedRlEnv) -> Tensor:
@@ -12,35 +12,39 @@ def alive(env: ManagerBasedRlEnv) -> Tensor:
     return torch.ones(env.num_envs, device=env.device)
 
 
-def cos_joint(env: ManagerBasedRlEnv, joint: JointRef) -> Tensor:
+def cos_joint(env: ManagerBasedRlEnv, joint: JointRef, entity: EntityRef | None = None) -> Tensor:
     """Cosine of a joint angle: 1 when upright."""
-    return env.robot.joint_pos[:, joint].cos()
+    return (entity or env.robot).joint_pos[:, joint].cos()
 
 
-def cos_pole_chain(env: ManagerBasedRlEnv, joints: JointRefs) -> Tensor:
+def cos_pole_chain(env: ManagerBasedRlEnv, joints: JointRefs, entity: EntityRef | None = None) -> Tensor:
     """Mean cosine of the absolute angles of a chain of hinges about parallel axes: 1 when all poles are upright."""
-    return env.robot.joint_pos[:, joints].cumsum(dim=1).cos().mean(dim=1)
+    return (entity or env.robot).joint_pos[:, joints].cumsum(dim=1).cos().mean(dim=1)
 
 
-def joint_pos_l2(env: ManagerBasedRlEnv, joints: JointRefs) -> Tensor:
+def joint_pos_l2(env: ManagerBasedRlEnv, joints: JointRefs, entity: EntityRef | None = None) -> Tensor:
     """Sum of squared joint positions."""
-    return env.robot.joint_pos[:, joints].square().sum(dim=1)
+    return (entity or env.robot).joint_pos[:, joints].square().sum(dim=1)
 
 
-def joint_vel_l2(env: ManagerBasedRlEnv, joints: JointRefs) -> Tensor:
+def joint_vel_l2(env: ManagerBasedRlEnv, joints: JointRefs, entity: EntityRef | None = None) -> Tensor:
     """Sum of squared joint velocities."""
-    return env.robot.joint_vel[:, joints].square().sum(dim=1)
+    return (entity or env.robot).joint_vel[:, joints].square().sum(dim=1)
 
 
-def joint_difference_l2(env: ManagerBasedRlEnv, joint_a: JointRef, joint_b: JointRef) -> Tensor:
+def joint_difference_l2(
+    env: ManagerBasedRlEnv, joint_a: JointRef, joint_b: JointRef, entity: EntityRef | None = None
+) -> Tensor:
     """Squared difference of two joint positions."""
-    pos = env.robot.joint_pos
+    pos = (entity or env.robot).joint_pos
     return (pos[:, joint_a] - pos[:, joint_b]).square()
 
 
-def command_distance_l2(env: ManagerBasedRlEnv, command: str, joint: JointRef) -> Tensor:
+def command_distance_l2(
+    env: ManagerBasedRlEnv, command: str, joint: JointRef, entity: EntityRef | None = None
+) -> Tensor:
     """Squared distance of a joint from a one-dimensional command."""
-    return (env.robot.joint_pos[:, joint] - env.command_manager[command][:, 0]).square()
+    return ((entity or env.robot).joint_pos[:, joint] - env.command_manager[command][:, 0]).square()
 
 
 def action_rate_l2(env: ManagerBasedRlEnv) -> Tensor:

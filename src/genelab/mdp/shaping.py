@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import SensorRefs
+from genelab.envs.terms import EntityRef, SensorRefs
 from genelab.mdp.locomotion import is_moving
 
 
@@ -20,12 +20,12 @@ def trot(env: ManagerBasedRlEnv, feet: SensorRefs, command: str, threshold: floa
     return (turns & short & is_moving(env, command, threshold)).float()
 
 
-def progress(env: ManagerBasedRlEnv, command: str) -> Tensor:
+def progress(env: ManagerBasedRlEnv, command: str, entity: EntityRef | None = None) -> Tensor:
     """Speed along the command, up to the commanded one, plus the same of the yaw rate.  (N,)
 
     Linear, where the tracking rewards are flat far from the command.
     """
-    wanted, robot = env.command_manager[command], env.robot
+    wanted, robot = env.command_manager[command], (entity or env.robot)
     speed = wanted[:, :2].norm(dim=1)
     along = (robot.root_lin_vel[:, :2] * wanted[:, :2]).sum(dim=1) / speed.clamp(min=1e-6)
     turning = robot.root_ang_vel[:, 2] * wanted[:, 2].sign()

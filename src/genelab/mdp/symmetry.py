@@ -46,6 +46,7 @@ class Mirror:
     """Mirrors the observations (by group) and actions of an environment."""
 
     def __init__(self, env: ManagerBasedRlEnv, table: MirrorTable):
+        self._robot = env.robot.name
         self._joints = _reflect_joints(env.robot.joint_names, table)
         parts = []
         for name, term in env.action_manager.terms.items():
@@ -73,6 +74,8 @@ class Mirror:
         return reflections
 
     def _term(self, func: Callable[..., Any], params: dict[str, Any], dim: int) -> Reflection | None:
+        if params.get("entity") not in (None, self._robot):
+            return None
         if func in VECTORS:
             return Reflection(torch.arange(len(VECTORS[func])), torch.tensor(VECTORS[func]))
         if func in JOINTS:

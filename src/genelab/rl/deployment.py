@@ -12,7 +12,7 @@ from torch import nn
 
 from genelab.core.config import reference, to_dict
 from genelab.core.json_data import without_infinities
-from genelab.envs import GoalCfg, ManagerBasedRlEnv, TermCfg
+from genelab.envs import Entity, GoalCfg, ManagerBasedRlEnv, TermCfg
 from genelab.rl.backends.base import Actor
 from genelab.rl.exporter import GroupLayout, TermLayout, state_ports
 
@@ -35,7 +35,8 @@ def describe(env: ManagerBasedRlEnv, actor: Actor, layout: tuple[GroupLayout, ..
         "normalization_baked": actor.normalizer is not None,
         "is_recurrent": actor.rnn is not None,
         "recurrent": _recurrent(actor),
-        "robot": _robot(env),
+        "robot": _robot(env, env.robot),
+        "other_robots": [_robot(env, env.entities[name]) for name in env.cfg.scene.robots if name != env.robot.name],
         "control_dt": env.step_dt,
         "physics_dt": env.cfg.simulation.dt,
         "decimation": env.cfg.decimation,
@@ -102,10 +103,9 @@ def _recurrent(actor: Actor) -> dict[str, Any] | None:
     }
 
 
-def _robot(env: ManagerBasedRlEnv) -> dict[str, Any]:
+def _robot(env: ManagerBasedRlEnv, robot: Entity) -> dict[str, Any]:
     """Joints in the order of observations. A joint without a servo has null for its actuator, gains and limits."""
-    robot, model = env.robot, env.scene.model
-    entity = robot.layout
+    model, entity = env.scene.model, robot.layout
     drives = dict(zip(entity.actuated_joints, entity.actuator_ids.tolist(), strict=True))
     actuators = [drives.get(joint) for joint in robot.joint_names]
     gains = [(None, None) if a is None else _gains(model, a) for a in actuators]

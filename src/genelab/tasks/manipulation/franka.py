@@ -74,7 +74,7 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
     | goal | x and y likewise; z = 0.02 m with probability 0.3, else U(0.02, 0.2) m |
     | robot | joints 0, 0.41, 0, -1.85, 0, 2.26, 0.79 rad, fingers open |
     """
-    cube, away = {"name": CUBE}, {"name": CUBE, "command": GOAL}
+    cube, away = {"entity": CUBE}, {"entity": CUBE, "command": GOAL}
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(
             robots={"robot": panda()},
@@ -145,7 +145,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def _observations() -> dict[str, ObservationGroupCfg]:
-    cube = ObservationTermCfg(mdp.object_pos, params={"name": CUBE})
+    cube = ObservationTermCfg(mdp.object_pos, params={"entity": CUBE})
     goal = ObservationTermCfg(mdp.generated_command, params={"command": GOAL})
     return {
         "policy": ObservationGroupCfg(
@@ -155,7 +155,7 @@ def _observations() -> dict[str, ObservationGroupCfg]:
                 "hand": ObservationTermCfg(mdp.body_pos, params={"body": HAND}),
                 "cube": cube,
                 "goal": goal,
-                "cube_to_goal": ObservationTermCfg(mdp.object_to_command, params={"name": CUBE, "command": GOAL}),
+                "cube_to_goal": ObservationTermCfg(mdp.object_to_command, params={"entity": CUBE, "command": GOAL}),
                 "last_action": ObservationTermCfg(mdp.last_action),
                 "remaining_time": ObservationTermCfg(mdp.remaining_time),
             },
