@@ -1,22 +1,24 @@
 """Write what is generated in the documentation: python docs/make_pages.py
 
-docs/tasks.md comes from the tasks' docstrings, the table in docs/engines.md from what engines declare, the one in
-docs/terrain.md from the shapes' sizes; tables and the example in README.md and the studies come from results/,
+docs/tasks.md comes from the tasks' docstrings and configs, the table in docs/engines.md from what engines declare, the
+one in docs/terrain.md from the shapes' sizes; tables and the example in README.md and the studies come from results/,
 benchmarks/results/ and examples/.
 """
 
-import inspect
 import json
 import re
 import runpy
 import statistics
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from genelab.core.overrides import show
-from genelab.core.registry import load, tasks
+from genelab.core.registry import TaskSpec, load, tasks
+from genelab.core.table import Table, cell
 from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS
+from genelab.experiment import describe
 from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
 
 ROOT = Path(__file__).parent.parent
@@ -52,18 +54,62 @@ def pages() -> dict[str, str]:
 
 
 def task_page() -> str:
-    """Every task with its MDP tables, presets and published result."""
-    lines = ["# Tasks", "", "Generated from the tasks' docstrings by `python docs/make_pages.py`. Do not edit.", ""]
+    """Every task in words and tables, with its presets and published result."""
+    lines = ["# Tasks", "", "Generated from the tasks' configs by `python docs/make_pages.py`. Do not edit.", ""]
     for spec in tasks().values():
-        lines += [f"## {spec.id}", "", inspect.cleandoc(load(spec.env).__doc__ or spec.summary), ""]
+        lines += [f"## {spec.id}", "", describe.prose(spec), ""]
         if spec.published:
             lines += [f"Published result: {spec.published}.", ""]
+        lines += task_tables(spec)
         for name, changes in (load(spec.presets) if spec.presets else {}).items():
-            lines += [f"Preset `{name}`, as changes of the reference values:", ""]
-            lines += ["| path | value |", "| --- | --- |"]
-            lines += [f"| `{path}` | {show(value)} |" for path, value in changes.items()]
-            lines.append("")
+            rows = [(f"`{path}`", show(value)) for path, value in changes.items()]
+            table = Table(("path", "value"), rows)
+            lines += [f"**Preset `{name}`**, as changes of these values", "", table.markdown(), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def task_tables(spec: TaskSpec) -> list[str]:
+    """The tables of a task in training. A note says what of it play and evaluation do not have."""
+    cfg, play = spec.env_cfg(), spec.env_cfg(play=True)
+    described = describe.tables(cfg)
+    actor = next(table for table in described if table.title.startswith("observations: policy"))
+    lines = []
+    for table in described:
+        note, shown = "", table
+        if table.title in ("events", "curriculum"):
+            terms, kept = getattr(cfg, table.title), getattr(play, table.title)
+            aids = ", ".join(f"`{name}`" for name in terms if name not in kept)
+            note = f" (in training only: {aids})" if aids else ""
+        elif table.title.startswith("observations") and table is not actor:
+            shown, note = beside(actor, table)
+        lines += [f"**{table.title[0].upper()}{table.title[1:]}**{note}", ""]
+        lines += [compact(shown).markdown(), ""] if shown.rows else []
+    return lines
+
+
+def beside(actor: Table, group: Table) -> tuple[Table, str]:
+    """What an observation group has besides the actor's terms, noise aside, and a note; or all of it, if it has few."""
+    noise = list(actor.columns).index("noise")
+
+    def without_noise(row: Sequence[Any]) -> list[Any]:
+        return [value for column, value in enumerate(row) if column != noise]
+
+    seen = [without_noise(row) for row in actor.rows]
+    own = [row for row in group.rows if without_noise(row) not in seen]
+    if len(group.rows) - len(own) <= len(seen) / 2:
+        return group, ""
+    return Table(group.columns, own), ": what the actor sees, without noise" + (", and" if own else "")
+
+
+def compact(table: Table) -> Table:
+    """A table for a page: no empty columns, names and parameters as code."""
+    used = [n for n in range(len(table.columns)) if any(cell(row[n]) for row in table.rows)]
+
+    def show_cell(row: Sequence[Any], n: int) -> str:
+        text = cell(row[n])
+        return f"`{text}`" if text and table.columns[n] in ("name", "parameters") else text
+
+    return Table([table.columns[n] for n in used], [[show_cell(row, n) for n in used] for row in table.rows])
 
 
 def capability_table() -> str:

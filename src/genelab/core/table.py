@@ -54,7 +54,7 @@ class Table:
 
 
 def cell(value: Any) -> str:
-    """One value as a short text: numbers in few digits, yes and no, nothing for None."""
+    """One value as a short text: numbers in few digits, yes and no, nothing for None and for empty items."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -62,7 +62,7 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict):
-        return ", ".join(f"{name}={cell(item)}" for name, item in value.items())
+        return ", ".join(f"{name}={cell(item)}" for name, item in value.items() if item not in (None, ""))
     if isinstance(value, tuple | list):
         return f"({', '.join(map(cell, value))})"
     if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):

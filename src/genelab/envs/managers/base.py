@@ -79,6 +79,6 @@ def built_term_table(title: str, terms: Mapping[str, Any]) -> Table:
 
 
 def first_line(documented: Any) -> str:
-    """The first line of a docstring, without the shape that may stand at its end."""
+    """The first line of a docstring, without the shapes that may stand at its end."""
     line = (inspect.getdoc(documented) or "").split("\n")[0]
-    return re.sub(r"\s\s+\([^()]*\)( bool)?$", "", line)
+    return re.sub(r"\s\s+\(.*$", "", line)

@@ -31,48 +31,10 @@ RADIUS = 0.05
 
 
 def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Pick up a cube and bring it to a goal on the ground or in the air, 20 Hz, 5 s. Goal-conditioned.
+    """Pick up a cube and bring it to a goal on the ground or in the air.
 
-    Joint targets follow from the hand's displacement by least squares with damping 0.05 on its Jacobian, at most
-    0.2 rad from where the joints are. Servos of the arm have kp 2000, kd 200, 87 N m; those of the fingers kp 10000,
-    kd 200, 100 N.
-
-    | actions (4), each within ±1 | meaning |
-    | --- | --- |
-    | hand (3) | moves by 0.05 m times action along the world's axes; its orientation is held |
-    | gripper | fingers go to their mean position + 0.1 m times action, within [0, 0.04] m |
-
-    | observations (35) | size | noise | scale |
-    | --- | --- | --- | --- |
-    | joint positions, relative to the start pose | 9 | ±0.005 | 1 |
-    | joint velocities | 9 | ±0.05 | 0.1 |
-    | position of the hand | 3 | | 1 |
-    | position of the cube | 3 | | 1 |
-    | position of the goal | 3 | | 1 |
-    | from the cube to the goal | 3 | | 1 |
-    | last action | 4 | | 1 |
-    | share of the episode that is left | 1 | | 1 |
-
-    | goals (3 each) | |
-    | --- | --- |
-    | `achieved_goal` | position of the cube |
-    | `desired_goal` | position of the goal |
-
-    | rewards of both goals (not times the control step) | |
-    | --- | --- |
-    | the cube is more than 0.05 m from the goal | -1 |
-    | height of the cube above its rest, up to 0.1 m | 0 to 0.2 |
-
-    | ends | |
-    | --- | --- |
-    | fallen | the cube is below z = -0.1 m |
-    | time-out | 5 s; a success if the cube is then within 0.05 m of the goal |
-
-    | events and commands | |
-    | --- | --- |
-    | cube | 4 cm wide, at (0.5, 0) + U(-0.15, 0.15) m |
-    | goal | x and y likewise; z = 0.02 m with probability 0.3, else U(0.02, 0.2) m |
-    | robot | joints 0, 0.41, 0, -1.85, 0, 2.26, 0.79 rad, fingers open |
+    The hand keeps its orientation; actions move it and its fingers. The task is goal-conditioned: the reward depends
+    only on where the cube is and where it should be, so that a learner can pay any step for any goal.
     """
     cube, away = {"entity": CUBE}, {"entity": CUBE, "command": GOAL}
     return ManagerBasedRlEnvCfg(

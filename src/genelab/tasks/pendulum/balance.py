@@ -18,39 +18,10 @@ from genelab.scene.scene import GroundCfg, SceneCfg
 
 
 def single(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Balance one pole on a cart, 100 Hz, 10 s.
+    """Balance one pole on a cart.
 
-    | actions (1) | meaning |
-    | --- | --- |
-    | cart | target position of the cart, metres, through a servo with kp 80, kd 8; raw action clipped at ±100 |
-
-    | observations (8) | size | noise (actor only) | scale |
-    | --- | --- | --- | --- |
-    | joint positions | 2 | ±0.005 | 1 |
-    | joint velocities | 2 | ±0.05 | 0.1 |
-    | angular velocity of the pole | 3 | ±0.1 | 0.2 |
-    | last action | 1 | | 1 |
-
-    | rewards (times the control step) | weight |
-    | --- | --- |
-    | alive | 1 |
-    | cos θ | 3 |
-    | θ² | -0.5 |
-    | x² | -0.05 |
-    | ẋ² | -0.005 |
-    | θ̇² | -0.01 |
-    | (change of action)² | -0.005 |
-
-    | ends | |
-    | --- | --- |
-    | fallen | abs(θ) > 0.4 rad |
-    | off the track | abs(x) > 2.4 m |
-    | time-out | 10 s; a success if it is reached |
-
-    | events | |
-    | --- | --- |
-    | reset | positions and velocities U(-0.05, 0.05) |
-    | push (training only) | every U(2, 5) s the cart's velocity is set to U(-0.5, 0.5) |
+    A position servo drives the cart. The actor sees joint positions, joint velocities and the pole's angular velocity,
+    all with noise. An episode that is not over before its time is a success.
     """
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(robots={"robot": single_pole()}, ground=GroundCfg(collide=False)),
@@ -78,39 +49,10 @@ def single(play: bool = False) -> ManagerBasedRlEnvCfg:
 
 
 def double(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Balance two poles on top of each other on a cart, 100 Hz, 12 s.
+    """Balance two poles on top of each other on a cart.
 
-    | actions (1) | meaning |
-    | --- | --- |
-    | cart | target position of the cart, metres, through a servo with kp 100, kd 10; raw action clipped at ±100 |
-
-    | observations (10) | size | noise (actor only) | scale |
-    | --- | --- | --- | --- |
-    | joint positions | 3 | ±0.005 | 1 |
-    | joint velocities | 3 | ±0.05 | 0.1 |
-    | angular velocity of the upper pole | 3 | ±0.1 | 0.2 |
-    | last action | 1 | | 1 |
-
-    | rewards (times the control step) | weight |
-    | --- | --- |
-    | alive | 1 |
-    | mean cos of both poles' angles to the vertical | 4 |
-    | (difference of the hinge angles)² | -0.5 |
-    | x² | -0.05 |
-    | ẋ² | -0.005 |
-    | θ̇₁² + θ̇₂² | -0.005 |
-    | (change of action)² | -0.005 |
-
-    | ends | |
-    | --- | --- |
-    | fallen | abs(θ₁) > 0.5 rad or abs(θ₂) > 0.7 rad |
-    | off the track | abs(x) > 2.4 m |
-    | time-out | 12 s; a success if it is reached |
-
-    | events | |
-    | --- | --- |
-    | reset | positions and velocities U(-0.05, 0.05) |
-    | push (training only) | every U(3, 6) s the cart's velocity is set to U(-0.3, 0.3) |
+    A position servo drives the cart. The actor sees joint positions, joint velocities and the upper pole's angular
+    velocity, all with noise. An episode that is not over before its time is a success.
     """
     hinges = ("hinge", "hinge_2")
     return ManagerBasedRlEnvCfg(
