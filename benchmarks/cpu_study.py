@@ -29,7 +29,7 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.setup import resolve
 from genelab.rl.evaluator import evaluate
-from genelab.rl.rsl_rl.runner import Runner
+from genelab.rl.rsl_rl.learner import RslRlLearner
 
 TASKS = {
     "single": ("GeneLab-Inverted-Pendulum-v0", 39.9, 40.0),
@@ -98,7 +98,7 @@ def solve(which: str, variant: dict[str, Any], seed: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     torch.manual_seed(derive_seed(seed, "learner"))
     env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
-    runner = Runner(env, setup.agent_cfg, infos={})
+    learner = RslRlLearner(env, setup.agent_cfg, infos={})
     env.randomize_episode_start()
     eval_cfg = find(task).env_cfg(play=True)
     eval_cfg.num_envs, eval_cfg.simulation.threads = 50, 1
@@ -107,11 +107,11 @@ def solve(which: str, variant: dict[str, Any], seed: int) -> dict[str, Any]:
     while trained_s < budget_s:
         start = time.process_time()
         while time.process_time() - start < budget_s / EVALUATIONS:
-            setup.agent_cfg.max_iterations = runner.iteration + 1
-            runner.learn_in(_NoRun())
+            setup.agent_cfg.max_iterations = learner.iteration + 1
+            learner.learn_in(_NoRun())
         trained_s += time.process_time() - start
-        value = evaluate(eval_env, runner.policy(eval_env.num_envs), 2)["metrics"]["return_mean"]
-        curve.append([round(trained_s, 1), runner.steps, round(value, 3)])
+        value = evaluate(eval_env, learner.policy(eval_env.num_envs), 2)["metrics"]["return_mean"]
+        curve.append([round(trained_s, 1), learner.steps, round(value, 3)])
     print(which, show(tuple(variant.values())), seed, curve, flush=True)
     return {"seed": seed, "curve": curve}
 

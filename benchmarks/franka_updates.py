@@ -17,7 +17,6 @@ import torch
 
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
-from genelab.rl.backends.base import Hooks
 from genelab.rl.sb3.learner import Sb3Learner
 
 TASK = "GeneLab-Franka-Pick-And-Place-v0"
@@ -31,7 +30,7 @@ def learner(width: int, batch: int) -> Sb3Learner:
     """The reference preset's learner with other networks, and a buffer that can be learnt from."""
     changes = {"agent.hidden_dims": f"{width},{width},{width}", "agent.off_policy.batch_size": str(batch)}
     setup = resolve(TASK, preset="reference", user=list(changes.items()))
-    one = Sb3Learner(ManagerBasedRlEnv(setup.env_cfg, seed=0), setup.agent_cfg, {}, Hooks())
+    one = Sb3Learner(ManagerBasedRlEnv(setup.env_cfg, seed=0), setup.agent_cfg, {})
     for _ in range(FILL):
         _collect(one)
     return one

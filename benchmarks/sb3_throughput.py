@@ -11,7 +11,6 @@ import torch
 
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
-from genelab.rl.backends.base import Hooks
 from genelab.rl.cfg import OffPolicyCfg, Sb3AgentCfg
 from genelab.rl.sb3.learner import Sb3Learner
 
@@ -23,7 +22,7 @@ def measure(task: str, num_envs: int, steps: int, rounds: int) -> dict[str, floa
     env.randomize_episode_start()
     # learning never starts, so actions are random and cost what the bare loop's cost
     off_policy = OffPolicyCfg(learning_starts=10**12, buffer_size=200_000)
-    learner = Sb3Learner(env, Sb3AgentCfg(algorithm="SAC", off_policy=off_policy), {}, Hooks())
+    learner = Sb3Learner(env, Sb3AgentCfg(algorithm="SAC", off_policy=off_policy), {})
 
     @torch.no_grad()
     def ours() -> None:

@@ -12,7 +12,8 @@ from common import alternate, compare, save
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run import Run
 from genelab.experiment.setup import resolve
-from genelab.rl.rsl_rl.runner import Runner, train_cfg
+from genelab.rl.rsl_rl.learner import RslRlLearner
+from genelab.rl.rsl_rl.symmetry import make_symmetry
 from handwritten_go1 import Go1
 from handwritten_loop import HandwrittenLoop
 from handwritten_pendulum import Pendulum
@@ -31,15 +32,15 @@ def measure(task: str, preset: str, iterations: int, rounds: int) -> dict[str, A
     setup = resolve(task, preset=preset)
     setup.agent_cfg.save_interval = 10**9
     env = ManagerBasedRlEnv(setup.env_cfg, seed=1)
-    theirs = HandwrittenLoop(handwritten(task, env), train_cfg(setup.agent_cfg, env))
-    runner = Runner(env, setup.agent_cfg, infos={})
+    theirs = HandwrittenLoop(handwritten(task, env), setup.agent_cfg, make_symmetry(setup.agent_cfg, env))
+    learner = RslRlLearner(env, setup.agent_cfg, infos={})
     env.randomize_episode_start()
     with tempfile.TemporaryDirectory() as directory:
         run = Run.create(Path(directory) / "run", {}, setup.env_cfg, setup.agent_cfg)
 
         def ours() -> None:
-            setup.agent_cfg.max_iterations = runner.current_learning_iteration + iterations
-            runner.learn_in(run)
+            setup.agent_cfg.max_iterations = learner.iteration + iterations
+            learner.learn_in(run)
 
         def by_hand() -> None:
             for _ in range(iterations):

@@ -16,8 +16,7 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.export import ExportRequest, run_export
 from genelab.experiment.run import Run
 from genelab.experiment.train import TrainRequest, resume, train
-from genelab.rl.backends import BACKENDS, backend_of
-from genelab.rl.backends.base import Hooks
+from genelab.rl.backends import BACKENDS, learner_class, load_policy
 from genelab.rl.checkpoint import read_checkpoint
 from genelab.rl.eval_callback import EvalSettings
 from goal_task import GOAL_TASK, SPEC
@@ -90,7 +89,7 @@ def learner(backend: str, algorithm: str, task: str = TASK, **more: object) -> A
     setup = resolve(task, backend=backend, preset="reference", user=settings(algorithm, **more))
     env = ManagerBasedRlEnv(setup.env_cfg, seed=0)
     torch.manual_seed(0)
-    return backend_of(setup.agent_cfg).learner(env, setup.agent_cfg, {"task": task}, Hooks(), training=True)  # type: ignore
+    return learner_class(setup.agent_cfg)(env, setup.agent_cfg, {"task": task})
 
 
 @torch.no_grad()
@@ -288,7 +287,7 @@ def test_replay_buffers_of_sb3_keep_what_was_observed_and_hand_out_what_is_norma
 def test_observations_of_sb3_can_be_left_as_they_are():
     one = learner("sb3", "SAC", agent__obs_normalization="false")
     collect(one, 20)
-    assert one.trained_policy().actor.normalizer is None
+    assert one.trained_policy().deployed.describe() == {"normalization_baked": False}
     assert (one.alg.replay_buffer.sample(50, env=one.alg._vec_normalize_env).observations[:, 0].abs() < 0.2).all()
 
 
@@ -324,7 +323,7 @@ def test_an_actor_without_its_critics_is_enough_to_act_but_not_to_learn(algorith
     checkpoint = one.checkpoint()
     weights = checkpoint["parameters"]["policy"]
     checkpoint["parameters"] = {"policy": {name: value for name, value in weights.items() if name.startswith("actor.")}}
-    policy = backend_of(one.agent_cfg).load(one.env, one.agent_cfg, checkpoint)
+    policy = load_policy(one.env, one.agent_cfg, checkpoint)
     assert torch.equal(policy.act(one.env.obs), one.trained_policy().act(one.env.obs))
     with pytest.raises(UserError, match="does not fit"):
         one.load_checkpoint(checkpoint, weights_only=True)
@@ -367,7 +366,7 @@ def test_the_hindsight_buffer_keeps_the_books_that_sb3_keeps():
 
 
 def test_goals_are_seen_without_hindsight_too():
-    assert learner("skrl", "SAC", GOAL_TASK).trained_policy().actor.obs_groups == (
+    assert learner("skrl", "SAC", GOAL_TASK).trained_policy().deployed.obs_groups == (
         "policy",
         "achieved_goal",
         "desired_goal",

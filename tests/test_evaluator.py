@@ -149,10 +149,10 @@ def test_a_recurrent_policy_forgets_the_finished_worlds_and_no_others(memory_che
     _, inference, _ = setup_policy(MEMORY, memory_checkpoint, [], num_envs=4, say=lambda line: None)
     inference.policy.reset()
     inference.policy.act(inference.env.obs)
-    before = [part.clone() for part in inference.policy.module.get_hidden_state()]
+    before = [part.clone() for part in inference.policy.state]
     assert all(bool((part != 0).any(dim=-1).all()) for part in before)
     inference.policy.reset(torch.tensor([1, 3]))
-    for part, old in zip(inference.policy.module.get_hidden_state(), before, strict=True):
+    for part, old in zip(inference.policy.state, before, strict=True):
         assert bool((part[:, [1, 3]] == 0).all())
         assert torch.equal(part[:, [0, 2]], old[:, [0, 2]])
     inference.env.close()

@@ -371,10 +371,10 @@ def test_a_mistake_is_one_line(
 
 
 def test_a_policy_of_another_width_is_an_error_that_says_both(inference: Callable[..., InferenceSetup]) -> None:
-    actor = inference("mlp").policy.actor
+    deployed = inference("mlp").policy.deployed
     wide = observation_layout(inference("history").env, ("policy",))
     with pytest.raises(UserError, match=r"reads 8 observations, the environment has 24 \(policy 24\)"):
-        build(actor, wide)
+        build(deployed, wide)
 
 
 def test_an_export_that_differs_from_its_policy_is_not_written(

@@ -14,8 +14,9 @@ from torch import Tensor
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import RslRlDistributionCfg, RslRlModelCfg, RslRlOnPolicyRunnerCfg
-from genelab.rl.rsl_rl.ppo import PPO
-from genelab.rl.rsl_rl.runner import Runner
+from genelab.rl.methods.base import batch_of
+from genelab.rl.methods.ppo import PPO
+from genelab.rl.rsl_rl.learner import RslRlLearner
 
 WARM_UP = 4
 TIMED_OUT, FALLEN = 1, 2
@@ -23,7 +24,7 @@ TIMED_OUT, FALLEN = 1, 2
 
 
 class Rollout:
-    """A runner after a few steps, about to record the step in which one world times out and another falls."""
+    """A method after a few steps, about to record the step in which one world times out and another falls."""
 
     def __init__(self, rnn_type: str | None):
         cfg = find("GeneLab-Inverted-Pendulum-v0").env_cfg(play=True)
@@ -36,30 +37,33 @@ class Rollout:
         )
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            self.runner = Runner(self.env, agent, infos={})
-            self.alg = self.runner.alg
+            self.alg: Any = RslRlLearner(self.env, agent, infos={}).method
             self._normalise_observations()
             self._act_until_the_step_under_test()
 
     def _normalise_observations(self) -> None:
         """Give the networks an observation scale of their own, so that a forgotten normalisation would show."""
-        sample = self.runner.env.get_observations()
+        sample = batch_of(self.env, self.env.obs)
         for model in (self.alg.actor, self.alg.critic):
             model.train()
             model.update_normalization(sample)
 
     def _act_until_the_step_under_test(self) -> None:
-        obs = self.runner.env.get_observations()
+        obs = batch_of(self.env, self.env.obs)
         for _ in range(WARM_UP):
             self._stand_upright()
-            obs, rewards, dones, extras = self.runner.env.step(self.alg.act(obs).clamp(-1.0, 1.0))
+            obs, rewards, dones, extras = self._step(self.alg.act(obs).clamp(-1.0, 1.0))
             self.alg.process_env_step(obs, rewards, dones, extras)
         actions = self.alg.act(obs).clamp(-1.0, 1.0)
         self._stand_upright()
         self.env.episode_length_buf[TIMED_OUT] = self.env.max_episode_length - 1
         self.env.engine.set_state(torch.tensor([FALLEN]), torch.tensor([[0.0, 0.6]]), torch.zeros(1, 2))
-        self.obs, self.rewards, self.dones, self.extras = self.runner.env.step(actions)
+        self.obs, self.rewards, self.dones, self.extras = self._step(actions)
         self.critic_before = copy.deepcopy(self.alg.critic)
+
+    def _step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict[str, Any]]:
+        obs, rewards, terminated, truncated, extras = self.env.step(actions)
+        return batch_of(self.env, obs), rewards, terminated | truncated, {**extras, "time_outs": truncated}
 
     def _stand_upright(self) -> None:
         """So that no world falls by itself, whatever an untrained actor does."""
@@ -151,12 +155,6 @@ def test_without_time_outs_every_world_gets_its_plain_reward(rollout):
     rollout.extras["time_outs"] = torch.zeros(4, dtype=torch.bool)
     rewards = rollout.rewards.clone()
     assert torch.equal(rollout.record(), rewards)
-
-
-def test_the_runner_trains_with_this_algorithm():
-    with torch.no_grad():
-        runner = Rollout(None).runner
-    assert type(runner.alg) is PPO
 
 
 @pytest.mark.parametrize(("decay", "rates"), [(False, [2e-3, 2e-3, 2e-3, 2e-3]), (True, [2e-3, 1.5e-3, 1e-3, 0.5e-3])])

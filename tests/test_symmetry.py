@@ -16,7 +16,7 @@ from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, ObservationTermCfg
 from genelab.mdp.symmetry import Mirror
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg, RslRlSymmetryCfg
-from genelab.rl.rsl_rl.runner import Runner
+from genelab.rl.rsl_rl.learner import RslRlLearner
 from genelab.rl.rsl_rl.symmetry import Augmentation
 from genelab.scene.mirror import MirrorTable
 from genelab.scene.robots.go1 import LEGS, MIRROR, quadruped
@@ -194,10 +194,9 @@ def asymmetry_while_learning(env: ManagerBasedRlEnv, **symmetry: Any) -> float:
     torch.manual_seed(0)
     cfg = agent(**symmetry)
     cfg.algorithm.num_learning_epochs = 20
-    runner = Runner(env, cfg, infos={})
+    learner = RslRlLearner(env, cfg, infos={})
     env.reset(seed=0)
-    runner._collect(runner.env.get_observations())
-    return runner.alg.update()["symmetry"]
+    return learner.run_iteration()[0]["symmetry"]
 
 
 def test_a_mirror_loss_makes_the_policy_more_symmetric_and_augmentation_learns_too(env: ManagerBasedRlEnv) -> None:

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 import pytest
 import torch
+from tensordict import TensorDict
 
 from genelab import mdp
 from genelab.core.config import from_dict, to_dict
@@ -23,7 +24,7 @@ from genelab.engines.pictures import Painter
 from genelab.envs import CurriculumTermCfg, ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp.observations import height_scan, scan_grid
 from genelab.rl.evaluator import RandomPolicy, evaluate
-from genelab.rl.rsl_rl.runner import Runner
+from genelab.rl.rsl_rl.learner import RslRlLearner
 from genelab.scene.robots.go1 import go1
 from genelab.scene.scene import GroundCfg, Scene, SceneCfg
 from genelab.scene.terrain import MIXED, Terrain, TerrainCfg
@@ -395,9 +396,9 @@ def test_the_rough_agents_standard_deviation_depends_on_the_state_and_stays_with
     assert (cfg.algorithm.entropy_coef, cfg.algorithm.desired_kl) == (0.0, 0.02)
     cfg.actor.hidden_dims = cfg.critic.hidden_dims = (8,)
     env = rough_env(4)
-    runner = Runner(env, cfg, infos={})
-    actor = runner.alg.get_policy()
-    obs = runner.env.get_observations()
+    learner = RslRlLearner(env, cfg, infos={})
+    actor: Any = learner.method.networks()["actor"]
+    obs = TensorDict(env.obs, batch_size=[4])
     actor(obs, stochastic_output=True)
     torch.testing.assert_close(actor.output_std, torch.ones(4, 12))
     head = actor.mlp[-2]
@@ -406,7 +407,7 @@ def test_the_rough_agents_standard_deviation_depends_on_the_state_and_stays_with
     std = actor.output_std.detach()
     assert (float(std.min()), float(std.max())) == pytest.approx((0.3, 2.0))
     assert bool((std[0] != std[1]).any())
-    assert runner.policy(4).act(env.obs).shape == (4, 12)
+    assert learner.policy(4).act(env.obs).shape == (4, 12)
     env.close()
 
 

@@ -4,7 +4,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
-from genelab.core.parts import Part, part_class
+from genelab.core.components import Component, load_component
 
 if TYPE_CHECKING:
     from genelab.engines.base import Engine
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 
 ENGINES = {
-    "mujoco": Part(
+    "mujoco": Component(
         name="mujoco",
         target="genelab.engines.mujoco:MujocoEngine",
         requires="mujoco",
         install="pip install genelab",
         summary="MuJoCo's C batch stepper on all CPU cores",
     ),
-    "genesis": Part(
+    "genesis": Component(
         name="genesis",
         target="genelab.engines.genesis:GenesisEngine",
         requires="genesis",
         install="pip install 'genelab[genesis]'",
         summary="Genesis: all worlds in one kernel, on the CPU or on CUDA",
     ),
-    "mjwarp": Part(
+    "mjwarp": Component(
         name="mjwarp",
         target="genelab.engines.mjwarp:MjwarpEngine",
         requires="mujoco_warp",
@@ -38,7 +38,7 @@ ENGINES = {
 
 def make_engine(name: str, scene: "Scene", num_envs: int, *, device: str = "cpu", threads: int = 0) -> "Engine":
     """Build `num_envs` copies of `scene` on the engine called `name`."""
-    engine = part_class("engine", name, ENGINES)
+    engine = load_component("engine", name, ENGINES)
     if device == "cpu" and "cuda" in engine.capabilities.devices:
         _point_at_cuda(name)
     return engine(scene, num_envs, device=device, threads=threads)

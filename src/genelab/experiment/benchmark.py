@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from genelab.core.components import find_installed
 from genelab.core.errors import UserError, hint
 from genelab.core.files import make_parent, write_json
 from genelab.core.json_data import read_json
@@ -17,7 +18,7 @@ from genelab.core.registry import find
 from genelab.experiment import provenance
 from genelab.experiment.bundle import resolve_checkpoint
 from genelab.experiment.evaluate import EvalRequest, run_evaluation
-from genelab.rl.backends import make_backend
+from genelab.rl.backends import BACKENDS
 from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
 
 _FIELDS = {"task": str, "checkpoint": str, "episodes": int, "seed": int, "num_envs": int}
@@ -87,7 +88,8 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
         try:
             find(entry["task"])
             entry["path"] = str(resolve_checkpoint(entry["checkpoint"], relative_to=path.parent))
-            make_backend(read_checkpoint(Path(entry["path"]), entry["task"])[INFO_KEY]["backend"])
+            origin = read_checkpoint(Path(entry["path"]), entry["task"])[INFO_KEY]
+            find_installed("backend", origin["backend"], BACKENDS)
         except UserError as error:
             raise UserError(f"{label}: {error}") from error
     return data

@@ -63,9 +63,9 @@ def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> di
     )
     for change in setup.changes:
         say(str(change))
-    env, actor = inference.env, inference.policy.actor
-    layout = observation_layout(env, actor.obs_groups)
-    network = build(actor, layout)
+    env, deployed = inference.env, inference.policy.deployed
+    layout = observation_layout(env, deployed.obs_groups)
+    network = build(deployed, layout)
     recording = record(env, inference.policy, CHECK_STEPS)
     opset = (request.opset or DEFAULT_OPSET) if request.format == "onnx" else None
     errors: list[float] = []
@@ -92,10 +92,10 @@ def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> di
             "git_commit": provenance.git_commit(),
             "torch_version": provenance.versions()["torch"],
             "versions": provenance.versions("onnx", "onnxruntime"),
-            **describe(env, actor, layout),
+            **describe(env, deployed, layout),
             "scene": {"file": scene.name, "default_qpos": env.scene.default_qpos.tolist()},
             "self_check": {"max_error": errors[0], "tolerance": TOLERANCE, "observations": recording.observations},
-            "golden": _golden(recording, actor.rnn is not None),
+            "golden": _golden(recording, bool(deployed.state_shapes)),
         }
         write_json(path.with_name(f"{path.name}.metadata.json"), metadata)
     except OSError as error:
@@ -122,7 +122,7 @@ def _compare(request: ExportRequest, inference: InferenceSetup, path: Path, reco
     if request.format == "onnx":
         runtime = load_onnx(path, inference.env.num_envs)
     else:
-        runtime = load_torchscript(path, inference.env.num_envs, inference.policy.actor.rnn is not None)
+        runtime = load_torchscript(path, inference.env.num_envs, bool(inference.policy.deployed.state_shapes))
     error = max_error(runtime, recording)
     if not error <= TOLERANCE:
         raise RunStopped(

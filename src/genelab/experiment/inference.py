@@ -11,7 +11,7 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.bundle import PREFIX, bundled_checkpoint, resolve_checkpoint
 from genelab.experiment.run import Run
 from genelab.experiment.setup import Setup, apply_run_changes, resolve
-from genelab.rl.backends import BACKENDS, make_backend
+from genelab.rl import backends
 from genelab.rl.backends.base import InferenceSetup, Policy
 from genelab.rl.checkpoint import INFO_KEY, read_checkpoint, saved_checkpoints
 
@@ -41,8 +41,7 @@ def setup_policy(
 
 def load_policy(env: ManagerBasedRlEnv, checkpoint: dict[str, Any]) -> Policy:
     """The policy of a checkpoint, with its own normalisation statistics, for these worlds."""
-    infos = checkpoint[INFO_KEY]
-    return make_backend(infos["backend"]).load(env, from_dict(Any, infos["agent"]), checkpoint)
+    return backends.load_policy(env, from_dict(Any, checkpoint[INFO_KEY]["agent"]), checkpoint)
 
 
 def resolve_policy(
@@ -56,7 +55,7 @@ def resolve_policy(
     """The task's play configs with the changes a policy was trained with, and the checkpoint that holds it."""
     checkpoint = read_checkpoint(resolve_checkpoint(path), task)
     infos = checkpoint[INFO_KEY]
-    if infos["backend"] not in BACKENDS:
+    if infos["backend"] not in backends.BACKENDS:
         raise UserError(f"'{path}' was made by backend '{infos['backend']}', which this version does not have")
     setup = resolve(
         task,

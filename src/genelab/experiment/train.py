@@ -19,9 +19,10 @@ from genelab.experiment.run import Run, new_directory
 from genelab.experiment.setup import Setup, apply_user, evaluation_cfg, resolve
 from genelab.experiment.viewer import open_viewer
 from genelab.experiment.warm_start import file_digest, read_warm_start
-from genelab.rl.backends import backend_of
-from genelab.rl.backends.base import Backend, Hooks, TrainResult
+from genelab.rl import backends
+from genelab.rl.backends.base import Hooks, TrainResult
 from genelab.rl.eval_callback import EvalCallback, EvalSettings
+from genelab.rl.warm_start import WarmStart
 
 UNUSED_IN_TRAINING = {"env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)"}
 
@@ -61,14 +62,15 @@ def resolve_training(request: TrainRequest) -> Setup:
 def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Run, TrainResult]:
     """Start a new run and train it."""
     setup = resolve_training(request)
-    backend = backend_of(setup.agent_cfg)
+    backend = backends.backend_of(setup.agent_cfg)
+    backends.learner_class(setup.agent_cfg)  # an error if its library is missing
     if setup.agent_cfg.torch_threads > 0:
         torch.set_num_threads(setup.agent_cfg.torch_threads)
     _announce(setup, say)
     env = ManagerBasedRlEnv(setup.env_cfg, seed=setup.agent_cfg.seed)
     warm_start = None
     if request.checkpoint is not None:
-        warm_start = read_warm_start(request.checkpoint, request.task, env, setup.agent_cfg)
+        warm_start = read_warm_start(request.checkpoint, request.task)
     directory = request.log_dir or new_directory(backend.name, request.task)
     run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
     say(f"run: {directory}")
@@ -107,7 +109,7 @@ def resume(
     began_with = run.meta.get("warm_start")
     weights = None
     if began_with and not state:  # killed before its first save
-        weights = read_warm_start(Path(began_with), task, env, agent_cfg)
+        weights = read_warm_start(Path(began_with), task)
         if run.meta.get("warm_start_sha256") not in (None, file_digest(Path(began_with))):
             raise UserError(f"'{began_with}', which the run began with, has changed since: start a new run")
     run.keep_agent_config(agent_cfg)
@@ -116,12 +118,11 @@ def resume(
 
 
 def _train_in(
-    run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, warm_start: dict[str, Any] | None, say: Callable[[str], None]
+    run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, warm_start: WarmStart | None, say: Callable[[str], None]
 ) -> TrainResult:
     status = "failed"
     viewer = open_viewer(env) if env.cfg.simulation.vis else None
-    backend = backend_of(agent_cfg)
-    evaluation = _eval_callback(run, env, backend, say) if run.meta["evaluation"] is not None else None
+    evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
     infos = {
         **{key: run.meta[key] for key in _SOURCE_KEYS},
         "agent": to_dict(agent_cfg),
@@ -130,7 +131,7 @@ def _train_in(
     try:
         with _stop_on_signal(run):
             hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation)
-            result = backend.train(env, agent_cfg, run, infos, warm_start, hooks)
+            result = backends.train(env, agent_cfg, run, infos, hooks, warm_start)
         status = "finished" if result.finished else "stopped"
         run.meta |= {"iteration": result.iteration, "weights_sha256": result.weights_sha256}
         return result
@@ -141,11 +142,12 @@ def _train_in(
         run.close(status)
 
 
-def _eval_callback(run: Run, env: ManagerBasedRlEnv, backend: Backend, say: Callable[[str], None]) -> EvalCallback:
+def _eval_callback(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, say: Callable[[str], None]) -> EvalCallback:
     """Evaluation on worlds of its own."""
     cfg = evaluation_cfg(run.meta["task"], run.meta["env_changes"], env.cfg.simulation)
     settings = EvalSettings(**run.meta["evaluation"])
-    return EvalCallback(run, cfg, settings, env.num_envs, say, backend.checkpoint_suffix)
+    suffix = Path(backends.learner_class(agent_cfg).final_name).suffix
+    return EvalCallback(run, cfg, settings, env.num_envs, say, suffix)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from genelab.core.errors import UserError, hint
 from genelab.core.overrides import at_least
@@ -26,10 +26,16 @@ class RslRlDistributionCfg:
     def validate(self) -> None:
         at_least(1e-6, init_std=self.init_std)
 
+    def arguments(self) -> dict[str, Any]:
+        """The config as rsl_rl's networks take it."""
+        kind = "HeteroscedasticGaussianDistribution" if self.state_dependent else "GaussianDistribution"
+        settings = {"init_std": self.init_std, "std_type": self.std_type, "std_range": list(self.std_range)}
+        return {"class_name": kind, **settings}
+
 
 @dataclass(kw_only=True)
 class RslRlModelCfg:
-    """An MLP, behind a recurrent layer if `rnn_type` says so."""
+    """An MLP, behind a recurrent layer if `rnn_type` says so. The type of a model config selects the network class."""
 
     hidden_dims: tuple[int, ...] = (128, 128)
     activation: Literal[
@@ -54,6 +60,54 @@ class RslRlModelCfg:
         reason = "rnn_type is none, so there is no recurrent layer (set rnn_type to lstm or gru)"
         return {"rnn_hidden_dim": reason, "rnn_num_layers": reason}
 
+    @property
+    def is_recurrent(self) -> bool:
+        return self.rnn_type is not None
+
+    @property
+    def network(self) -> str:
+        """``"module:Class"`` of the network."""
+        return f"genelab.rl.rsl_rl.networks:{'RnnNetwork' if self.is_recurrent else 'MlpNetwork'}"
+
+    def arguments(self) -> dict[str, Any]:
+        """What the network's class is made with, beside its inputs and outputs."""
+        common = {
+            "hidden_dims": list(self.hidden_dims),
+            "activation": self.activation,
+            "obs_normalization": self.obs_normalization,
+            "distribution_cfg": None if self.distribution is None else self.distribution.arguments(),
+        }
+        if not self.is_recurrent:
+            return common
+        sizes = {"rnn_hidden_dim": self.rnn_hidden_dim, "rnn_num_layers": self.rnn_num_layers}
+        return {**common, "rnn_type": self.rnn_type, **sizes}
+
+
+@dataclass(kw_only=True)
+class RslRlCnnModelCfg(RslRlModelCfg):
+    """An MLP behind convolutions of the observation groups that are images."""
+
+    channels: tuple[int, ...] = (16, 32)
+    """Output channels of each convolution."""
+    kernel_sizes: tuple[int, ...] = (5, 3)
+    strides: tuple[int, ...] = (2, 2)
+
+    def validate(self) -> None:
+        super().validate()
+        if not len(self.channels) == len(self.kernel_sizes) == len(self.strides):
+            raise UserError("channels, kernel_sizes and strides must be equally many: one of each per convolution")
+        if self.is_recurrent:
+            raise UserError("rnn_type does not go with convolutions: rsl_rl has no such network")
+
+    @property
+    def network(self) -> str:
+        return "genelab.rl.rsl_rl.networks:CnnNetwork"
+
+    def arguments(self) -> dict[str, Any]:
+        layers = {"output_channels": self.channels, "kernel_size": self.kernel_sizes, "stride": self.strides}
+        convolutions = {name: list(values) for name, values in layers.items()}
+        return {**super().arguments(), "cnn_cfg": {**convolutions, "activation": self.activation}}
+
 
 @dataclass(kw_only=True)
 class RslRlSymmetryCfg:
@@ -73,7 +127,10 @@ class RslRlSymmetryCfg:
 
 @dataclass(kw_only=True)
 class RslRlPpoCfg:
-    """Proximal policy optimisation."""
+    """Proximal policy optimisation. The type of ``agent.algorithm`` selects the learning method."""
+
+    method: ClassVar[str] = "genelab.rl.methods.ppo:PPO"
+    """``"module:Class"`` of the method; see `genelab.rl.methods.base`."""
 
     num_learning_epochs: int = 5
     num_mini_batches: int = 4
@@ -113,7 +170,7 @@ class RslRlPpoCfg:
 
 @dataclass(kw_only=True)
 class RslRlOnPolicyRunnerCfg:
-    """PPO by rsl_rl."""
+    """A method that learns from rollouts, with rsl_rl's networks."""
 
     seed: int = 42
     max_iterations: int = 150

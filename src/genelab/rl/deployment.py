@@ -8,13 +8,12 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from torch import nn
 
 from genelab.core.config import reference, to_dict
 from genelab.core.json_data import without_infinities
 from genelab.envs import Entity, GoalCfg, ManagerBasedRlEnv, TermCfg
-from genelab.rl.backends.base import Actor
-from genelab.rl.exporter import GroupLayout, TermLayout, state_ports
+from genelab.rl.deployed import Deployed
+from genelab.rl.exporter import GroupLayout, TermLayout, ports
 
 HISTORY = {
     "order": "frame-major, oldest first: column = group.start + frame * group.frame_dim + term.start",
@@ -22,19 +21,19 @@ HISTORY = {
 }
 
 
-def describe(env: ManagerBasedRlEnv, actor: Actor, layout: tuple[GroupLayout, ...]) -> dict[str, Any]:
+def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[GroupLayout, ...]) -> dict[str, Any]:
     """Everything about deployment that does not depend on the file format."""
     actions = _actions(env)
     description = {
-        "obs_dim": actor.obs_dim,
+        "obs_dim": deployed.obs_dim,
         "obs_groups": {group.name: _group(env, group) for group in layout},
         "history": HISTORY,
         "action_dim": env.num_actions,
         "action_range": [min(a["clip"][0] for a in actions), max(a["clip"][1] for a in actions)],
         "actions": actions,
-        "normalization_baked": actor.normalizer is not None,
-        "is_recurrent": actor.rnn is not None,
-        "recurrent": _recurrent(actor),
+        "normalization_baked": deployed.describe()["normalization_baked"],
+        "is_recurrent": bool(deployed.state_shapes),
+        "recurrent": _recurrent(deployed),
         "robot": _robot(env, env.robot),
         "other_robots": [_robot(env, env.entities[name]) for name in env.cfg.scene.robots if name != env.robot.name],
         "control_dt": env.step_dt,
@@ -87,18 +86,19 @@ def _actions(env: ManagerBasedRlEnv) -> list[dict[str, Any]]:
     return described
 
 
-def _recurrent(actor: Actor) -> dict[str, Any] | None:
-    if actor.rnn is None:
+def _recurrent(deployed: Deployed) -> dict[str, Any] | None:
+    if not deployed.state_shapes:
         return None
-    ports = state_ports(actor)
+    layers, size = next(iter(deployed.state_shapes.values()))
+    inputs, outputs = ports(deployed)
     return {
-        "rnn_type": "lstm" if isinstance(actor.rnn, nn.LSTM) else "gru",
-        "rnn_num_layers": actor.rnn.num_layers,
-        "rnn_hidden_dim": actor.rnn.hidden_size,
-        "state_shape": [actor.rnn.num_layers, 1, actor.rnn.hidden_size],
+        "rnn_type": deployed.describe().get("rnn_type"),
+        "rnn_num_layers": layers,
+        "rnn_hidden_dim": size,
+        "state_shape": [layers, 1, size],
         "state_axes": ["layers", "batch", "hidden"],
-        "onnx_inputs": ["obs", *(f"{port}_in" for port in ports)],
-        "onnx_outputs": ["actions", *(f"{port}_out" for port in ports)],
+        "onnx_inputs": inputs,
+        "onnx_outputs": outputs,
         "at_episode_start": "zero",
     }
 

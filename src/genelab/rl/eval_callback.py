@@ -60,6 +60,7 @@ class EvalCallback:
         record = {
             "iteration": snapshot.iteration,
             "steps": snapshot.steps,
+            "optimiser_steps": snapshot.optimiser_steps,
             "num_episodes": result["num_episodes"],
             "seed": self._settings.seed,
             **{key: value for key, value in result["metrics"].items() if not isinstance(value, dict)},

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.core.rng import Streams, derive_seed
@@ -51,10 +51,6 @@ class RandomPolicy(Policy):
 
     def act(self, obs: dict[str, Tensor], deterministic: bool = True) -> Tensor:
         return self._streams.uniform("random_policy", self._shape, -1.0, 1.0)
-
-    @property
-    def module(self) -> nn.Module:
-        raise UserError("a random policy has no network")
 
 
 @torch.no_grad()

@@ -42,7 +42,7 @@ def record(env: ManagerBasedRlEnv, policy: Policy, steps: int, seed: int = 0) ->
     All worlds start anew half-way, so that every recording shows whether recurrent states are forgotten in time.
     """
     obs, starts, actions = [], [], []
-    with env.observation_manager.raw(policy.actor.obs_groups) as groups:
+    with env.observation_manager.raw(policy.deployed.obs_groups) as groups:
         for step in range(steps):
             if step in (0, steps // 2):
                 env.reset(seed + step)

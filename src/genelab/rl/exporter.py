@@ -1,11 +1,14 @@
 """A trained policy as one file: raw observations in, actions out.
 
+The policy exports itself: it hands over one module with explicit state (`genelab.rl.deployed`), whatever is inside.
+
 Training scales and clips observations in the environment, so the network never sees raw values. A deployed robot has
 nothing but raw values: the exported network scales and clips them itself, then normalises and acts. Noise is never part
 of it.
 
-TorchScript keeps the state of a recurrent policy inside, for one robot, and has ``reset()``. ONNX has it as ports:
-``obs, h_in[, c_in] -> actions, h_out[, c_out]``, each (layers, batch, hidden), zero at the start of an episode.
+TorchScript keeps the state inside, for one robot, and has ``reset()``; it takes ``obs``, and a list of images if the
+policy sees any. ONNX has images and states as ports: ``obs``, image groups, ``h_in``, ``c_in`` to ``actions``,
+``h_out``, ``c_out``; states are (layers, batch, hidden) and zero at the start of an episode.
 """
 
 import copy
@@ -20,7 +23,7 @@ from torch import Tensor, nn
 
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
-from genelab.rl.backends.base import Actor
+from genelab.rl.deployed import Deployed
 
 SUFFIXES = {"torchscript": (".ts", ".pt", ".pth", ".jit"), "onnx": (".onnx",)}
 """Formats, with the file names that belong to them."""
@@ -73,15 +76,8 @@ def observation_layout(env: ManagerBasedRlEnv, groups: tuple[str, ...]) -> tuple
     return tuple(layout)
 
 
-def state_ports(actor: Actor) -> tuple[str, ...]:
-    """Names of the recurrent states: none, ``h``, or ``h`` and ``c``."""
-    if actor.rnn is None:
-        return ()
-    return ("h", "c") if isinstance(actor.rnn, nn.LSTM) else ("h",)
-
-
 class Network(nn.Module):
-    """What all exported networks do first: scale, clip, normalise."""
+    """A deployed policy behind what the environment does to raw observations: scale and clip."""
 
     scales: Final[bool]
     clips: Final[bool]
@@ -89,7 +85,7 @@ class Network(nn.Module):
     low: Tensor
     high: Tensor
 
-    def __init__(self, actor: Actor, layout: tuple[GroupLayout, ...]):
+    def __init__(self, deployed: Deployed, layout: tuple[GroupLayout, ...]):
         super().__init__()
         columns = [term for g in layout for _ in range(g.history) for term in g.terms for _ in range(term.dim)]
         limits = [term.clip or (-torch.inf, torch.inf) for term in columns]
@@ -98,62 +94,37 @@ class Network(nn.Module):
         self.register_buffer("high", torch.tensor([high for _, high in limits]))
         self.scales = any(term.scale != 1.0 for term in columns)
         self.clips = any(term.clip is not None for term in columns)
-        self.obs_dim = actor.obs_dim
-        self.normalizer = actor.normalizer or nn.Identity()
-        self.head = actor.head
+        self.deployed = deployed
 
-    def prepare(self, obs: Tensor) -> Tensor:
-        """From raw values (N, obs_dim) to what the network was trained on."""
+    def forward(self, obs: Tensor, images: list[Tensor], state: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         if self.scales:
             obs = obs * self.scale
         if self.clips:
             obs = torch.minimum(torch.maximum(obs, self.low), self.high)
-        return self.normalizer(obs)
+        return self.deployed(obs, images, state)
 
 
-class _FeedForward(Network):
-    def forward(self, obs: Tensor) -> Tensor:
-        return self.head(self.prepare(obs))
+class _OnRobot(nn.Module):
+    """A network that remembers its state, for one robot."""
 
-    @torch.jit.export
-    def reset(self) -> None:
-        """Nothing to forget: here so that a program can treat all policies alike."""
-
-
-class _Recurrent(Network):
-    is_lstm: Final[bool]
-
-    def __init__(self, actor: Actor, layout: tuple[GroupLayout, ...]):
-        super().__init__(actor, layout)
-        assert actor.rnn is not None
-        self.rnn = actor.rnn
-        self.is_lstm = isinstance(actor.rnn, nn.LSTM)
-        self.ports = state_ports(actor)
-        self.state_shape = (actor.rnn.num_layers, 1, actor.rnn.hidden_size)
-
-    def forward(self, obs: Tensor, state: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        x = self.prepare(obs).unsqueeze(0)
-        if self.is_lstm:
-            x, (h, c) = self.rnn(x, (state[0], state[1]))
-            return self.head(x.squeeze(0)), [h, c]
-        else:  # TorchScript compiles one branch, and only sees that it does with an else
-            x, h = self.rnn(x, state[0])
-            return self.head(x.squeeze(0)), [h]
-
-
-class _Stateful(nn.Module):
-    """A recurrent network that remembers, for one robot."""
-
+    shapes: list[list[int]]
+    sizes: list[int]
     state: Tensor
 
-    def __init__(self, network: _Recurrent):
+    def __init__(self, network: Network):
         super().__init__()
         self.network = network
-        self.register_buffer("state", torch.zeros(len(network.ports), *network.state_shape))
+        self.shapes = [[layers, 1, size] for layers, size in network.deployed.state_shapes.values()]
+        self.sizes = [layers * size for layers, _, size in self.shapes]
+        self.register_buffer("state", torch.zeros(sum(self.sizes)))
 
-    def forward(self, obs: Tensor) -> Tensor:
-        actions, state = self.network(obs, list(self.state.unbind(0)))
-        self.state.copy_(torch.stack(state))
+    def act(self, obs: Tensor, images: list[Tensor]) -> Tensor:
+        state: list[Tensor] = []
+        for i, part in enumerate(torch.split(self.state, self.sizes)):
+            state.append(part.view(self.shapes[i]))
+        actions, after = self.network(obs, images, state)
+        if len(after) > 0:
+            self.state.copy_(torch.cat([part.flatten() for part in after]))
         return actions
 
     @torch.jit.export
@@ -161,35 +132,52 @@ class _Stateful(nn.Module):
         self.state.zero_()
 
 
-class _WithPorts(nn.Module):
-    """A recurrent network whose states come in and go out one by one."""
+class _FlatOnRobot(_OnRobot):
+    def forward(self, obs: Tensor) -> Tensor:
+        return self.act(obs, [])
 
-    def __init__(self, network: _Recurrent):
+
+class _SeeingOnRobot(_OnRobot):
+    def forward(self, obs: Tensor, images: list[Tensor]) -> Tensor:
+        return self.act(obs, images)
+
+
+class _WithPorts(nn.Module):
+    """A network whose images and states come in, and whose states go out, one by one."""
+
+    def __init__(self, network: Network):
         super().__init__()
         self.network = network
+        self.images = len(network.deployed.image_groups)
 
-    def forward(self, obs: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
-        actions, after = self.network(obs, list(state))
+    def forward(self, obs: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
+        actions, after = self.network(obs, list(rest[: self.images]), list(rest[self.images :]))
         return (actions, *after)
 
 
-def build(actor: Actor, layout: tuple[GroupLayout, ...]) -> Network:
-    """The actor as a network of the raw observation. A copy, on the CPU."""
+def ports(deployed: Deployed) -> tuple[list[str], list[str]]:
+    """Names of the inputs and outputs of an ONNX file."""
+    states = list(deployed.state_shapes)
+    inputs = ["obs", *deployed.image_groups, *(f"{name}_in" for name in states)]
+    return inputs, ["actions", *(f"{name}_out" for name in states)]
+
+
+def build(deployed: Deployed, layout: tuple[GroupLayout, ...]) -> Network:
+    """A deployed policy as a network of the raw observation. A copy, on the CPU."""
     width = sum(group.dim for group in layout)
-    if width != actor.obs_dim:
+    if width != deployed.obs_dim:
         parts = " + ".join(f"{group.name} {group.dim}" for group in layout)
-        raise UserError(f"the policy reads {actor.obs_dim} observations, the environment has {width} ({parts})")
-    network = _FeedForward(actor, layout) if actor.rnn is None else _Recurrent(actor, layout)
-    return copy.deepcopy(network).cpu().eval().requires_grad_(False)
+        raise UserError(f"the policy reads {deployed.obs_dim} observations, the environment has {width} ({parts})")
+    return Network(copy.deepcopy(deployed), layout).cpu().eval().requires_grad_(False)
 
 
 def write_torchscript(network: Network, path: Path) -> None:
     """Store a network of `build` as TorchScript."""
-    module = _Stateful(network) if isinstance(network, _Recurrent) else network
+    module = _SeeingOnRobot(network) if network.deployed.image_groups else _FlatOnRobot(network)
     buffer = io.BytesIO()  # a file's own name would become part of its content
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch advertises its successors
-        torch.jit.save(torch.jit.script(module), buffer)
+        torch.jit.save(torch.jit.script(module.eval()), buffer)
     path.write_bytes(buffer.getvalue())
 
 
@@ -197,17 +185,14 @@ def write_onnx(network: Network, path: Path, opset: int = DEFAULT_OPSET) -> None
     """Store a network of `build` as one self-contained ONNX file."""
     import onnx
 
-    example: list[Tensor] = [torch.zeros(1, network.obs_dim)]
-    inputs, outputs = ["obs"], ["actions"]
-    axes: dict[str, dict[int, str]] = {"obs": {0: "batch"}, "actions": {0: "batch"}}
-    module: nn.Module = network
-    if isinstance(network, _Recurrent):
-        module = _WithPorts(network)
-        for port in network.ports:
-            example.append(torch.zeros(network.state_shape))
-            inputs.append(f"{port}_in")
-            outputs.append(f"{port}_out")
-            axes |= {f"{port}_in": {1: "batch"}, f"{port}_out": {1: "batch"}}
+    deployed = network.deployed
+    inputs, outputs = ports(deployed)
+    example: list[Tensor] = [torch.zeros(1, deployed.obs_dim)]
+    example += [torch.zeros(1, *shape) for shape in deployed.image_shapes]
+    example += [torch.zeros(layers, 1, size) for layers, size in deployed.state_shapes.values()]
+    states = {f"{name}_{way}" for name in deployed.state_shapes for way in ("in", "out")}
+    axes = {name: {1 if name in states else 0: "batch"} for name in (*inputs, *outputs)}
+    module = _WithPorts(network)
     buffer: Any = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""The training loop that all backends share: log, evaluate, save, stop; and what libraries that count steps add to it.
+"""The training loop that all learners share: collect and learn, log, evaluate, save, stop.
 
 An iteration is complete or has not happened: state is saved only between iterations.
 """
@@ -7,19 +7,15 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
-import torch
 from torch import nn
 
-from genelab.core.errors import RunStopped, UserError, unknown
-from genelab.core.threads import one_torch_thread
+from genelab.core.errors import RunStopped, UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Hooks, Policy, TrainingRun, TrainResult
-from genelab.rl.cfg import TimestepAgentCfg
 from genelab.rl.checkpoint import INFO_KEY, saved_checkpoints, weights_digest
-from genelab.rl.mlp_policy import MlpPolicy
+from genelab.rl.warm_start import WarmStart
 
 STATE_INTERVAL_S = 60.0
 """Time between two saves of the state that a killed run is resumed from, as long as saving is quick."""
@@ -27,17 +23,33 @@ STATE_SHARE = 0.05
 """Largest part of the time that may go into saving that state: large replay buffers are saved less often."""
 
 
-class TrainingLoop(ABC):
-    """A learner that trains in a run, one iteration at a time. It is the `Snapshot` that hooks see."""
+class Learner(ABC):
+    """Trains in a run, one iteration at a time. It is the `Snapshot` that hooks see.
 
-    agent_cfg: Any
-    hooks: Hooks
-    worlds: ManagerBasedRlEnv
-    """The environment it learns in."""
-    previous: int = 0
-    """Iterations that were complete when the last hook was called."""
-    checkpoint_name = "model_{}.pt"
-    final_name = "model_final.pt"
+    Without `training` it only needs what a policy needs.
+    """
+
+    checkpoint_name: ClassVar[str] = "model_{}.pt"
+    """File name of the checkpoint of an iteration."""
+    final_name: ClassVar[str] = "model_final.pt"
+    """File name of the last checkpoint."""
+
+    def __init__(
+        self,
+        env: ManagerBasedRlEnv,
+        cfg: Any,
+        infos: dict[str, Any],
+        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
+        training: bool = True,
+    ):
+        self.env = env
+        self.agent_cfg = cfg
+        self.infos = infos
+        """What every checkpoint says about its origin."""
+        self.hooks = hooks
+        self.training = training
+        self.previous = 0
+        """Iterations that were complete when the last hook was called."""
 
     @property
     @abstractmethod
@@ -55,7 +67,13 @@ class TrainingLoop(ABC):
     def start(self) -> None:
         """What a run does once, before its first iteration."""
         if self.agent_cfg.random_episode_start:
-            self.worlds.randomize_episode_start()
+            self.env.randomize_episode_start()
+
+    def begin_with(self, start: WarmStart) -> None:
+        """Take over the weights of a checkpoint; of another task's only if it shows the same."""
+        if start.columns is not None and start.columns != start.of(self.env):
+            raise UserError("the checkpoint is of a task with other observations, which this backend cannot begin with")
+        self.load_checkpoint(start.checkpoint, weights_only=True)
 
     def digest(self) -> str:
         """sha256 of the weights."""
@@ -94,10 +112,12 @@ class TrainingLoop(ABC):
         total = self.agent_cfg.max_iterations
         saved_at, interval = time.monotonic(), STATE_INTERVAL_S
         while self.iteration < total and not run.stop_requested:
-            self.previous = self.iteration
+            self.previous, steps = self.iteration, self.steps
             losses, collect_s, learn_s = self.run_iteration()
             self._check_finite(losses, run)
-            run.log(self.iteration, total, self._all_metrics(losses, collect_s, learn_s))
+            times = {"collect_s": collect_s, "learn_s": learn_s}
+            speed = (self.steps - steps) / (collect_s + learn_s)
+            run.log(self.iteration, total, {"steps": self.steps, "steps_per_s": speed, **times, **self._log(losses)})
             if self.hooks.after_iteration is not None:
                 self.hooks.after_iteration(self)
             due = passed(self.agent_cfg.save_interval, self.previous, self.iteration)
@@ -119,21 +139,24 @@ class TrainingLoop(ABC):
     def steps(self) -> int:
         """Environment steps so far, over all worlds."""
 
-    def _all_metrics(self, losses: dict[str, float], collect_s: float, learn_s: float) -> dict[str, float]:
-        before = self.steps * self.previous // self.iteration
-        stats = self.worlds.episode_stats
-        metrics: dict[str, float] = {
-            "steps": self.steps,
-            "steps_per_s": (self.steps - before) / (collect_s + learn_s),
-            "collect_s": collect_s,
-            "learn_s": learn_s,
-            **self.metrics(),
-        }
+    @property
+    @abstractmethod
+    def optimiser_steps(self) -> int:
+        """Gradient steps so far."""
+
+    def origin(self) -> dict[str, Any]:
+        """The entries of a checkpoint that say when and from what it was made."""
+        return {"iter": self.iteration, INFO_KEY: self.infos}
+
+    def _log(self, losses: dict[str, float]) -> dict[str, float]:
+        """What an iteration logs beside its times: the learner's numbers, then those of the episodes that ended."""
+        stats = self.env.episode_stats
+        metrics: dict[str, float] = {"optimiser_steps": self.optimiser_steps, **self.metrics()}
         if stats.returns:
             metrics["return_mean"] = sum(stats.returns) / len(stats.returns)
             metrics["length_mean"] = sum(stats.lengths) / len(stats.lengths)
         metrics |= {f"loss/{name}": float(value) for name, value in losses.items()}
-        return metrics | self.worlds.pop_episode_stats()
+        return metrics | self.env.pop_episode_stats()
 
     def _check_finite(self, losses: dict[str, float], run: TrainingRun) -> None:
         weights_finite = all(bool(p.isfinite().all()) for p in self.networks()[0].parameters())
@@ -149,137 +172,6 @@ def passed(interval: int, before: int, now: int) -> bool:
     return now // interval > before // interval
 
 
-class TimestepLearner(TrainingLoop):
-    """A learner of a library that counts environment steps over all worlds: these are its iterations.
-
-    It works in blocks: one rollout of an on-policy algorithm, `log_interval` control steps of an off-policy one.
-    """
-
-    agent_cfg: TimestepAgentCfg
-
-    def __init__(self, env: ManagerBasedRlEnv, cfg: TimestepAgentCfg, infos: dict[str, Any], hooks: Hooks):
-        self.env = self.worlds = env
-        self.agent_cfg = cfg
-        self.infos = infos
-        self.hooks = hooks
-        self.control_steps = 0
-        """Control steps so far, the same in every world."""
-        self.losses: dict[str, float] = {}
-        """Losses of the last update."""
-
-    @property
-    def iteration(self) -> int:
-        return self.steps
-
-    @property
-    def steps(self) -> int:
-        return self.control_steps * self.env.num_envs
-
-    def run_iteration(self) -> tuple[dict[str, float], float, float]:
-        collect_s = learn_s = 0.0
-        for _ in range(self._block()):
-            start = time.perf_counter()
-            with torch.no_grad(), one_torch_thread():
-                self.collect()
-            self.control_steps += 1
-            if self.hooks.after_step is not None:
-                self.hooks.after_step()
-            collected = time.perf_counter()
-            if self.update_due():
-                self.update()
-            collect_s += collected - start
-            learn_s += time.perf_counter() - collected
-        return self.losses, collect_s, learn_s
-
-    @abstractmethod
-    def collect(self) -> None:
-        """Act for one control step and store what happened."""
-
-    @abstractmethod
-    def update(self) -> None:
-        """Learn from what is stored."""
-
-    @abstractmethod
-    def buffer_state(self) -> dict[str, Any]:
-        """What is stored, for an exact resume; empty if nothing is kept between updates."""
-
-    @abstractmethod
-    def load_buffer_state(self, state: dict[str, Any]) -> None:
-        """Put back what `buffer_state` returned."""
-
-    def learning_rate(self) -> float:
-        """What to learn with now."""
-        if not self.agent_cfg.decay_learning_rate:
-            return self.agent_cfg.learning_rate
-        return self.agent_cfg.learning_rate * max(0.0, 1.0 - self.steps / max(1, self.agent_cfg.max_iterations))
-
-    def update_due(self) -> bool:
-        """Whether to learn after this control step."""
-        if self.agent_cfg.is_on_policy:
-            return self.control_steps % self.agent_cfg.on_policy.num_steps == 0
-        off = self.agent_cfg.off_policy
-        return self.steps >= off.learning_starts and self.control_steps % off.train_every == 0
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "checkpoint": self.checkpoint(),
-            "env": self.env.state_dict(),
-            "torch_rng": torch.get_rng_state(),
-            "numpy_rng": _numpy_rng_state(),
-            "control_steps": self.control_steps,
-            "buffer": {} if self.agent_cfg.is_on_policy else self.buffer_state(),
-        }
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        self.load_checkpoint(state["checkpoint"], weights_only=False)
-        self.env.load_state_dict(state["env"])
-        self.control_steps = state["control_steps"]
-        if not self.agent_cfg.is_on_policy:
-            self.load_buffer_state(state["buffer"])
-        torch.set_rng_state(state["torch_rng"])
-        _set_numpy_rng_state(state["numpy_rng"])
-
-    def policy(self, num_envs: int) -> Policy:
-        return self.trained_policy().copy()
-
-    @abstractmethod
-    def trained_policy(self) -> MlpPolicy: ...
-
-    def origin(self) -> dict[str, Any]:
-        """The entries of a checkpoint that say when and from what it was made."""
-        return {"iter": self.iteration, INFO_KEY: self.infos}
-
-    def groups(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Observation groups of a network: those configured, and the goals in a goal-conditioned task."""
-        goals = () if self.env.goal is None else self.env.goal.groups
-        groups = (*names, *(name for name in goals if name not in names))
-        for name in groups:
-            if name not in self.env.observation_manager.groups:
-                raise unknown("observation group", name, self.env.observation_manager.groups)
-        return groups
-
-    def width(self, groups: tuple[str, ...]) -> int:
-        """Values in these observation groups together."""
-        return sum(self.env.observation_manager.groups[name].dim for name in groups)
-
-    def _block(self) -> int:
-        """Control steps of the next iteration."""
-        if self.agent_cfg.is_on_policy:
-            return self.agent_cfg.on_policy.num_steps
-        left = math.ceil((self.agent_cfg.max_iterations - self.steps) / self.env.num_envs)
-        return min(self.agent_cfg.off_policy.log_interval, left)
-
-
 def does_not_fit(error: Exception) -> UserError:
     """The error for a checkpoint of other networks."""
     return UserError(f"the checkpoint does not fit the agent and environment: {' '.join(str(error).split())}")
-
-
-def _numpy_rng_state() -> dict[str, Any]:
-    """State of numpy's global generator, which some libraries draw from, as plain data."""
-    _, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
-    return {"keys": torch.from_numpy(np.asarray(keys, np.int64)), "rest": [position, has_gauss, float(cached)]}
-
-
-def _set_numpy_rng_state(state: dict[str, Any]) -> None:
-    np.random.set_state(("MT19937", state["keys"].numpy().astype(np.uint32), *state["rest"]))

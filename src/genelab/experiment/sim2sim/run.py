@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from genelab.core.components import find_installed
 from genelab.core.config import digest
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import make_parent, write_json, write_text
 from genelab.core.json_data import without_infinities
-from genelab.core.parts import installed
 from genelab.core.registry import find
 from genelab.engines import ENGINES
 from genelab.envs import ManagerBasedRlEnvCfg
@@ -253,7 +253,7 @@ class _Lab:
 def _check(request: Sim2SimRequest) -> None:
     find(request.task)
     for engine in request.engines:
-        installed("engine", engine, ENGINES)
+        find_installed("engine", engine, ENGINES)
     if request.margin is not None and not request.margin > 0.0:
         raise UserError(f"--margin must be positive, not {request.margin}")
 

@@ -1,44 +1,47 @@
-"""RL libraries by name. Nothing heavy is imported until a backend is used."""
+"""RL libraries by name: one table that points at learners. Nothing heavy is imported until one is used."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from genelab.core.components import Component, load_component
 from genelab.core.errors import UserError
-from genelab.core.parts import Part, part_class
 from genelab.core.registry import load
 
 if TYPE_CHECKING:
-    from genelab.rl.backends.base import Backend
+    from genelab.envs import ManagerBasedRlEnv
+    from genelab.rl.backends.base import Hooks, Policy, TrainingRun, TrainResult
+    from genelab.rl.loop import Learner
+    from genelab.rl.warm_start import WarmStart
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackendPart(Part):
-    """A backend, and the agent config that selects it."""
+class Backend(Component):
+    """An RL library, its learner, and the agent config that selects it."""
 
     agent_cfg: str
     """``"module:Class"``."""
 
 
 BACKENDS = {
-    "rsl_rl": BackendPart(
+    "rsl_rl": Backend(
         name="rsl_rl",
-        target="genelab.rl.backends.rsl_rl:RslRlBackend",
+        target="genelab.rl.rsl_rl.learner:RslRlLearner",
         agent_cfg="genelab.rl.cfg:RslRlOnPolicyRunnerCfg",
         requires="rsl_rl",
         install="pip install genelab",
-        summary="PPO, with MLP, LSTM and GRU policies",
+        summary="PPO and SPO, with MLP, LSTM, GRU and convolutional policies",
     ),
-    "skrl": BackendPart(
+    "skrl": Backend(
         name="skrl",
-        target="genelab.rl.backends.skrl:SkrlBackend",
+        target="genelab.rl.skrl.learner:SkrlLearner",
         agent_cfg="genelab.rl.cfg:SkrlAgentCfg",
         requires="skrl",
         install="pip install genelab[skrl]",
         summary="PPO, A2C, SAC, TD3, DDPG, with an asymmetric critic",
     ),
-    "sb3": BackendPart(
+    "sb3": Backend(
         name="sb3",
-        target="genelab.rl.backends.sb3:Sb3Backend",
+        target="genelab.rl.sb3.learner:Sb3Learner",
         agent_cfg="genelab.rl.cfg:Sb3AgentCfg",
         requires="stable_baselines3",
         install="pip install genelab[sb3]",
@@ -47,14 +50,57 @@ BACKENDS = {
 }
 
 
-def backend_of(agent_cfg: Any) -> "Backend":
+def backend_of(agent_cfg: Any) -> Backend:
     """The backend that an agent config's type selects."""
-    for info in BACKENDS.values():
-        if isinstance(agent_cfg, load(info.agent_cfg)):
-            return make_backend(info.name)
+    for backend in BACKENDS.values():
+        if isinstance(agent_cfg, load(backend.agent_cfg)):
+            return backend
     raise UserError(f"no backend trains a {type(agent_cfg).__name__}")
 
 
-def make_backend(name: str) -> "Backend":
-    """The backend called `name`."""
-    return part_class("backend", name, BACKENDS)()
+def learner_class(agent_cfg: Any) -> "type[Learner]":
+    """The learner of an agent config, if its library is installed."""
+    return load_component("backend", backend_of(agent_cfg).name, BACKENDS)
+
+
+def train(
+    env: "ManagerBasedRlEnv",
+    agent_cfg: Any,
+    run: "TrainingRun",
+    infos: dict[str, Any],
+    hooks: "Hooks",
+    warm_start: "WarmStart | None" = None,
+) -> "TrainResult":
+    """Train to the end of the config's budget, continuing from the run's state if there is one.
+
+    `infos` goes into every checkpoint.
+    """
+    import numpy as np
+    import torch
+
+    from genelab.core.rng import derive_seed
+
+    env.require_auto_reset("training")
+    # The libraries draw weights, actions and minibatches from the global generators. Their states are saved.
+    seed = derive_seed(agent_cfg.seed, "learner")
+    torch.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+    learner = learner_class(agent_cfg)(env, agent_cfg, infos, hooks)
+    state = run.load_state()
+    if state is not None:
+        learner.load_state(state)
+    else:
+        if warm_start is not None:
+            learner.begin_with(warm_start)
+        learner.start()
+    return learner.learn_in(run)
+
+
+def load_policy(env: "ManagerBasedRlEnv", agent_cfg: Any, checkpoint: dict[str, Any]) -> "Policy":
+    """The policy of a checkpoint, for the observations of `env`."""
+    import torch
+
+    with torch.random.fork_rng():
+        learner = learner_class(agent_cfg)(env, agent_cfg, {}, training=False)
+    learner.load_checkpoint(checkpoint, weights_only=True)
+    return learner.trained_policy()

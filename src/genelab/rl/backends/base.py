@@ -1,4 +1,4 @@
-"""What a backend is: it trains a policy in a run, and loads one from a checkpoint.
+"""What learners and the rest of the lab know of each other.
 
 play, eval, export and everything else after training know only `Policy`.
 """
@@ -7,25 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 
-
-@dataclass(frozen=True)
-class Actor:
-    """A deterministic actor in the pieces an export is made of: normaliser, recurrent layers if any, head."""
-
-    obs_groups: tuple[str, ...]
-    """The observation groups it reads, side by side in this order."""
-    obs_dim: int
-    head: nn.Module
-    """From the normalised observations, or the output of `rnn`, to actions."""
-    normalizer: nn.Module | None = None
-    rnn: nn.LSTM | nn.GRU | None = None
+if TYPE_CHECKING:
+    from genelab.rl.deployed import Deployed
 
 
 class Policy(ABC):
@@ -39,14 +29,9 @@ class Policy(ABC):
         """Forget the past of these worlds (all if None): the state of a recurrent policy."""
 
     @property
-    @abstractmethod
-    def module(self) -> nn.Module:
-        """The actor's network."""
-
-    @property
-    def actor(self) -> Actor:
-        """The actor in pieces, for export."""
-        raise UserError(f"a {type(self).__name__} cannot be exported")
+    def deployed(self) -> "Deployed":
+        """What of the policy runs on a robot, for export."""
+        raise UserError(f"a {type(self).__name__} has no network to export")
 
 
 class TrainingRun(Protocol):
@@ -94,6 +79,11 @@ class Snapshot(Protocol):
         """Environment steps so far, over all worlds."""
         ...
 
+    @property
+    def optimiser_steps(self) -> int:
+        """Gradient steps so far."""
+        ...
+
     def policy(self, num_envs: int) -> Policy:
         """A copy of the present policy for other worlds than those it is trained in."""
         ...
@@ -130,29 +120,3 @@ class TrainResult:
     """False if it was stopped before its last iteration."""
     checkpoint: Path
     weights_sha256: str
-
-
-class Backend(ABC):
-    """One RL library."""
-
-    name: str
-    checkpoint_suffix: str = ".pt"
-
-    @abstractmethod
-    def train(
-        self,
-        env: ManagerBasedRlEnv,
-        agent_cfg: Any,
-        run: TrainingRun,
-        infos: dict[str, Any],
-        warm_start: dict[str, Any] | None = None,
-        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
-    ) -> TrainResult:
-        """Train to the end of the config's budget, continuing from the run's state if there is one.
-
-        `infos` goes into every checkpoint. `warm_start` is a checkpoint whose weights to begin with.
-        """
-
-    @abstractmethod
-    def load(self, env: ManagerBasedRlEnv, agent_cfg: Any, checkpoint: dict[str, Any]) -> Policy:
-        """The policy of a checkpoint, for the observations of `env`."""

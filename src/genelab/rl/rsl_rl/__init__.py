@@ -1,1 +1,1 @@
-"""PPO by rsl_rl: the environment adapter, the algorithm with a correct time-out bootstrap, and the runner."""
+"""Learning methods with rsl_rl's networks: the learner that they run in, and the networks themselves."""

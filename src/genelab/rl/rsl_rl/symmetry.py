@@ -3,12 +3,14 @@
 from typing import Any
 
 import torch
+from rsl_rl.extensions import Symmetry
 from tensordict import TensorDict
 from torch import Tensor
 
+from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.mdp.symmetry import Mirror
-from genelab.rl.cfg import RslRlSymmetryCfg
+from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 
 
 class Augmentation:
@@ -28,13 +30,17 @@ class Augmentation:
         return obs, actions
 
 
-def symmetry_cfg(cfg: RslRlSymmetryCfg | None, env: ManagerBasedRlEnv) -> dict[str, Any] | None:
-    """The config of rsl_rl's symmetry extension."""
-    if cfg is None:
+def make_symmetry(cfg: RslRlOnPolicyRunnerCfg, env: ManagerBasedRlEnv) -> Symmetry | None:
+    """rsl_rl's symmetry extension, if the agent config asks for it."""
+    wanted = cfg.algorithm.symmetry
+    if wanted is None:
         return None
-    return {
-        "data_augmentation_func": Augmentation(Mirror(env, cfg.table)),
-        "use_data_augmentation": cfg.augment,
-        "use_mirror_loss": cfg.mirror_loss > 0.0,
-        "mirror_loss_coeff": cfg.mirror_loss,
-    }
+    if cfg.actor.is_recurrent or cfg.critic.is_recurrent:
+        raise UserError("agent.algorithm.symmetry does not go with recurrent networks")
+    return Symmetry(
+        env,  # type: ignore[arg-type]  # handed through to `Augmentation`, which does not need it
+        Augmentation(Mirror(env, wanted.table)),
+        use_data_augmentation=wanted.augment,
+        use_mirror_loss=wanted.mirror_loss > 0.0,
+        mirror_loss_coeff=wanted.mirror_loss,
+    )

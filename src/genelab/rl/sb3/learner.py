@@ -16,13 +16,15 @@ from torch import Tensor, nn
 
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
-from genelab.rl.backends.base import Actor, Hooks
+from genelab.rl.backends.base import Hooks
 from genelab.rl.cfg import Sb3AgentCfg
 from genelab.rl.demos import read_demos
-from genelab.rl.loop import TimestepLearner, does_not_fit
-from genelab.rl.mlp_policy import ACTIVATIONS, MlpPolicy, Scale, flat, squashed
+from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
+from genelab.rl.layers import ACTIVATIONS, Scale, squashed
+from genelab.rl.loop import does_not_fit
 from genelab.rl.sb3 import buffers
 from genelab.rl.sb3.normalizer import Normalizer
+from genelab.rl.timestep import TimestepLearner
 
 ALGORITHMS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}
 ACTOR = "actor."
@@ -37,10 +39,14 @@ class Sb3Learner(TimestepLearner):
     final_name = "model.zip"
 
     def __init__(
-        self, env: ManagerBasedRlEnv, cfg: Sb3AgentCfg, infos: dict[str, Any], hooks: Hooks, training: bool = True
+        self,
+        env: ManagerBasedRlEnv,
+        cfg: Sb3AgentCfg,
+        infos: dict[str, Any],
+        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
+        training: bool = True,
     ):
-        super().__init__(env, cfg, infos, hooks)
-        self._training = training
+        super().__init__(env, cfg, infos, hooks, training)
         self._groups = self.groups(cfg.obs_groups)
         self._parts = self._name_parts()
         self.alg = ALGORITHMS[cfg.algorithm](
@@ -120,23 +126,28 @@ class Sb3Learner(TimestepLearner):
             actions = (actions + off.exploration_std * torch.randn(shape, device=self.env.device)).clamp(-1.0, 1.0)
         return actions
 
-    def update(self) -> None:
+    def update(self) -> int:
         if self.agent_cfg.is_on_policy:
             self.alg.train()
         elif buffers.can_sample(self.alg.replay_buffer):
             self.alg.train(self.agent_cfg.off_policy.gradient_steps, self.agent_cfg.off_policy.batch_size)
-        told = self.alg.logger.name_to_value
-        self.losses = {name.removeprefix("train/"): float(value) for name, value in told.items() if "loss" in name}
+        else:
+            return 0
+        self.losses = {name: float(value) for name, value in self._logged().items() if "loss" in name}
+        return self._gradient_steps()
 
     def metrics(self) -> dict[str, float]:
-        told = {name.removeprefix("train/"): value for name, value in self.alg.logger.name_to_value.items()}
-        names = {"ent_coef": "entropy_coef", "std": "action_std"}
-        return {ours: float(told[theirs]) for theirs, ours in names.items() if theirs in told}
+        logged, names = self._logged(), {"ent_coef": "entropy_coef", "std": "action_std"}
+        return {ours: float(logged[theirs]) for theirs, ours in names.items() if theirs in logged}
+
+    def _logged(self) -> dict[str, Any]:
+        """What sb3 logged in its last update."""
+        return {name.removeprefix("train/"): value for name, value in self.alg.logger.name_to_value.items()}
 
     def networks(self) -> list[nn.Module]:
         return [self.alg.policy] if self._normalizer is None else [self.alg.policy, self._normalizer]
 
-    def trained_policy(self) -> MlpPolicy:
+    def trained_policy(self) -> DeployedPolicy:
         policy, scale = self.alg.policy, self.agent_cfg.off_policy.action_range
         if self.agent_cfg.is_on_policy:
             head: nn.Module = nn.Sequential(policy.mlp_extractor.policy_net, policy.action_net)
@@ -146,12 +157,12 @@ class Sb3Learner(TimestepLearner):
         else:
             head = nn.Sequential(policy.actor.mu, Scale(scale))  # bounded already
 
-        def sample(obs: Tensor) -> Tensor:
-            parts = dict(zip(self._groups, obs.split([self.width((g,)) for g in self._groups], dim=-1), strict=True))
-            return policy._predict(self._seen_by_policy(parts), deterministic=False) * scale
+        def sample(obs: dict[str, Tensor]) -> Tensor:
+            return policy._predict(self._seen_by_policy(obs), deterministic=False) * scale
 
         normalizer = None if self._normalizer is None else self._normalizer.side_by_side()
-        return MlpPolicy(Actor(self._groups, self.width(self._groups), head, normalizer), sample)
+        actor = FeedForward(self._groups, self.width(self._groups), head, normalizer)
+        return DeployedPolicy(actor, self.env.num_envs, self.env.device, sample)
 
     def checkpoint(self) -> dict[str, Any]:
         variables = {name: getattr(self.alg, name).detach() for name in self.alg._get_torch_save_params()[1]}
@@ -178,7 +189,7 @@ class Sb3Learner(TimestepLearner):
 
     def _load_weights(self, weights: dict[str, Tensor]) -> None:
         """The weights of all networks; only to act, those of an off-policy algorithm's actor are enough."""
-        if self._training or self.agent_cfg.is_on_policy:
+        if self.training or self.agent_cfg.is_on_policy:
             self.alg.policy.load_state_dict(weights)
         else:
             actor = {name.removeprefix(ACTOR): value for name, value in weights.items() if name.startswith(ACTOR)}

@@ -19,11 +19,13 @@ from skrl.resources.preprocessors.torch import RunningStandardScaler
 from torch import Tensor
 
 from genelab.envs import ManagerBasedRlEnv
-from genelab.rl.backends.base import Actor, Hooks
+from genelab.rl.backends.base import Hooks
 from genelab.rl.cfg import SkrlAgentCfg
-from genelab.rl.loop import TimestepLearner, does_not_fit
-from genelab.rl.mlp_policy import MlpPolicy, Standardize, flat
+from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
+from genelab.rl.layers import Standardize
+from genelab.rl.loop import does_not_fit
 from genelab.rl.skrl.models import MODELS
+from genelab.rl.timestep import TimestepLearner
 
 AGENTS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}
 REMEMBERED = ("log_entropy_coefficient", "_entropy_coefficient", "_update_counter")
@@ -36,9 +38,14 @@ class SkrlLearner(TimestepLearner):
     agent_cfg: SkrlAgentCfg
 
     def __init__(
-        self, env: ManagerBasedRlEnv, cfg: SkrlAgentCfg, infos: dict[str, Any], hooks: Hooks, training: bool = True
+        self,
+        env: ManagerBasedRlEnv,
+        cfg: SkrlAgentCfg,
+        infos: dict[str, Any],
+        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
+        training: bool = True,
     ):
-        super().__init__(env, cfg, infos, hooks)
+        super().__init__(env, cfg, infos, hooks, training)
         self._actor_groups = self.groups(cfg.obs_groups["actor"])
         self._critic_groups = self.groups(cfg.obs_groups["critic"])
         bound = np.inf if cfg.is_on_policy else cfg.off_policy.action_range
@@ -83,7 +90,7 @@ class SkrlLearner(TimestepLearner):
             **when,
         )
 
-    def update(self) -> None:
+    def update(self) -> int:
         self.agent.tracking_data.clear()
         for module in self.agent.checkpoint_modules.values():
             for group in module.param_groups if isinstance(module, torch.optim.Optimizer) else ():
@@ -97,6 +104,7 @@ class SkrlLearner(TimestepLearner):
             kind, _, what = name.partition(" / ")
             if kind == "Loss":
                 self.losses[what.lower().replace(" ", "_")] = float(np.mean(values))
+        return self._gradient_steps()
 
     def metrics(self) -> dict[str, float]:
         if self.agent_cfg.algorithm == "SAC":
@@ -108,18 +116,20 @@ class SkrlLearner(TimestepLearner):
     def networks(self) -> list[torch.nn.Module]:
         return [module for module in self.agent.checkpoint_modules.values() if isinstance(module, torch.nn.Module)]
 
-    def trained_policy(self) -> MlpPolicy:
+    def trained_policy(self) -> DeployedPolicy:
         model, scaler = self.agent.policy, self.agent.checkpoint_modules.get("observation_preprocessor")
         normalizer = None
         if scaler is not None:
             std = scaler.running_variance.float().sqrt() + scaler.epsilon
             normalizer = Standardize(scaler.running_mean.float(), std, scaler.clip_threshold)
-        actor = Actor(self._actor_groups, self.width(self._actor_groups), model.head(), normalizer)
+        groups = self._actor_groups
 
-        def sample(obs: Tensor) -> Tensor:
-            return model.act({"observations": obs if scaler is None else scaler(obs)}, role="policy")[0]
+        def sample(obs: dict[str, Tensor]) -> Tensor:
+            seen = flat(obs, groups)
+            return model.act({"observations": seen if scaler is None else scaler(seen)}, role="policy")[0]
 
-        return MlpPolicy(actor, sample)
+        actor = FeedForward(groups, self.width(groups), model.head(), normalizer)
+        return DeployedPolicy(actor, self.env.num_envs, self.env.device, sample)
 
     def checkpoint(self) -> dict[str, Any]:
         modules = {name: module.state_dict() for name, module in self.agent.checkpoint_modules.items()}

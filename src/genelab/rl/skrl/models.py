@@ -11,7 +11,7 @@ from torch.distributions import Normal
 from torch.nn.functional import softplus
 
 from genelab.rl.cfg import SkrlAgentCfg
-from genelab.rl.mlp_policy import mlp, squashed
+from genelab.rl.layers import mlp, squashed
 
 Output = tuple[Tensor, dict[str, Any]]
 

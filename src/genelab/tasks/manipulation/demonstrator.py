@@ -1,9 +1,8 @@
 """A scripted policy that picks and places: it shows the task's solution, for replay buffers to start from."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Policy
 from genelab.scene.robots.panda import GRIP_HEIGHT
@@ -51,10 +50,6 @@ class PickAndPlaceDemonstrator(Policy):
         worlds = slice(None) if env_ids is None else env_ids
         self.phase[worlds] = APPROACH
         self._closing[worlds] = 0
-
-    @property
-    def module(self) -> nn.Module:
-        raise UserError("a scripted policy has no network")
 
     def _advance(self, to_cube: Tensor, above: Tensor, lift: Tensor) -> None:
         """Let worlds whose phase is complete go on to the next one."""

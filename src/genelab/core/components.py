@@ -1,4 +1,4 @@
-"""Parts of the lab that come with optional packages: engines and backends, known by name before they are imported."""
+"""Components of the lab that come with optional packages: engines and backends, by name before they are imported."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from genelab.core.registry import load
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class Component:
     """An engine or backend that can be asked for, installed or not."""
 
     name: str
@@ -27,18 +27,18 @@ class Part:
         return importlib.util.find_spec(self.requires) is not None
 
 
-AnyPart = TypeVar("AnyPart", bound=Part)
+AnyComponent = TypeVar("AnyComponent", bound=Component)
 
 
-def part_class(kind: str, name: str, parts: Mapping[str, AnyPart]) -> Any:
+def load_component(kind: str, name: str, table: Mapping[str, AnyComponent]) -> Any:
     """The class behind a name; an error that names the nearest one, or says how to install it."""
-    return load(installed(kind, name, parts).target)
+    return load(find_installed(kind, name, table).target)
 
 
-def installed(kind: str, name: str, parts: Mapping[str, AnyPart]) -> AnyPart:
-    """The part of this name if it can be used here."""
-    if name not in parts:
-        raise unknown(kind, name, parts)
-    if not parts[name].installed:
-        raise UserError(f"{kind} '{name}' is not installed: {parts[name].install}")
-    return parts[name]
+def find_installed(kind: str, name: str, table: Mapping[str, AnyComponent]) -> AnyComponent:
+    """The component of this name, if it can be used here."""
+    if name not in table:
+        raise unknown(kind, name, table)
+    if not table[name].installed:
+        raise UserError(f"{kind} '{name}' is not installed: {table[name].install}")
+    return table[name]

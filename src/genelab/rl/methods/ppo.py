@@ -1,0 +1,211 @@
+"""Proximal policy optimisation with rsl_rl's networks, storage and advantages.
+
+An update is rsl_rl's, operation by operation (a test compares the bits), cut into pieces that other methods replace.
+What is added: the value of a cut-off episode is taken where it was cut off, and the learning rate has an upper bound.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import torch
+from rsl_rl.algorithms import PPO as RslRlPPO  # noqa: N811
+from rsl_rl.extensions import Symmetry
+from rsl_rl.storage import RolloutStorage
+from tensordict import TensorDict
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import Optimizer
+
+from genelab.envs import ManagerBasedRlEnv
+from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg
+from genelab.rl.deployed import Deployed
+from genelab.rl.methods.base import Method, batch_of
+from genelab.rl.rsl_rl.networks import make_network
+from genelab.rl.rsl_rl.symmetry import make_symmetry
+
+Batch = RolloutStorage.Batch
+
+
+class PPO(RslRlPPO, Method):
+    """PPO that bootstraps time-outs from the final observation.
+
+    rsl_rl adds gamma * V(s_t) to the reward of a truncated step; right is gamma * V(s_{t+1}), where s_{t+1} is the
+    state the episode was cut off in. It is no longer in the observations (they already belong to the next episode),
+    so it comes from ``extras["final_obs"]``.
+
+    The adaptive learning rate stays at or below `max_learning_rate`. rsl_rl lets it rise to 1e-2, where the value
+    function of a small network comes apart: while the policy's noise is large, no step is large for its KL divergence.
+    """
+
+    symmetry: Symmetry | None
+    optimizer: Optimizer
+
+    def __init__(self, actor: Any, critic: Any, storage: RolloutStorage, cfg: RslRlPpoCfg, device: str):
+        self.cfg = cfg
+        self._max_learning_rate = cfg.max_learning_rate if cfg.schedule == "adaptive" else cfg.learning_rate
+        super().__init__(
+            actor,
+            critic,
+            storage,
+            num_learning_epochs=cfg.num_learning_epochs,
+            num_mini_batches=cfg.num_mini_batches,
+            clip_param=cfg.clip_param,
+            gamma=cfg.gamma,
+            lam=cfg.lam,
+            value_loss_coef=cfg.value_loss_coef,
+            entropy_coef=cfg.entropy_coef,
+            learning_rate=cfg.learning_rate,
+            max_grad_norm=cfg.max_grad_norm,
+            optimizer=cfg.optimizer,
+            use_clipped_value_loss=cfg.use_clipped_value_loss,
+            schedule=cfg.schedule,
+            desired_kl=cfg.desired_kl,
+            normalize_advantage_per_mini_batch=cfg.normalize_advantage_per_mini_batch,
+            device=device,
+        )
+
+    @classmethod
+    def build(cls, env: ManagerBasedRlEnv, cfg: RslRlOnPolicyRunnerCfg) -> Self:
+        obs = batch_of(env, env.obs)
+        actor = make_network(cfg, "actor", obs, env.num_actions)
+        critic = make_network(cfg, "critic", obs, 1)
+        storage = RolloutStorage("rl", env.num_envs, cfg.num_steps_per_env, obs, [env.num_actions], env.device)
+        method = cls(actor, critic, storage, cfg.algorithm, env.device)
+        method.symmetry = make_symmetry(cfg, env)
+        return method
+
+    def networks(self) -> dict[str, nn.Module]:
+        return {"actor": self.actor, "critic": self.critic}
+
+    def optimizers(self) -> dict[str, Optimizer]:
+        return {"optimizer": self.optimizer}
+
+    def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+        super().load_checkpoint(checkpoint, weights_only)
+        if not weights_only:
+            self.learning_rate = self.optimizer.param_groups[0]["lr"]
+
+    def start_iteration(self, progress: float) -> None:
+        if self.cfg.decay_learning_rate:
+            self._max_learning_rate = self.cfg.max_learning_rate * (1.0 - progress)
+            self.learning_rate = self._learning_rate
+
+    @property
+    def learning_rate(self) -> float:
+        return self._learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        self._learning_rate = min(value, self._max_learning_rate)
+
+    def metrics(self) -> dict[str, float]:
+        return {"learning_rate": self.learning_rate, "action_std": float(self.actor.output_std.detach().mean())}
+
+    def deployed(self) -> Deployed:
+        return self.actor.deployed()  # type: ignore[attr-defined]
+
+    def sample(self, obs: TensorDict) -> Tensor:
+        return self.actor(obs, stochastic_output=True)
+
+    def process_env_step(self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
+        time_outs = extras["time_outs"]
+        if bool(time_outs.any()):
+            ids = time_outs.nonzero().flatten()
+            rewards = rewards.clone()
+            rewards[ids] += self.gamma * self._final_values(extras["final_obs"], ids)
+        super().process_env_step(obs, rewards, dones, {})
+
+    def update(self) -> dict[str, float]:
+        sums: dict[str, Tensor] = {}
+        steps = 0
+        for batch in self._batches():
+            for name, loss in self._learn(batch).items():
+                sums[name] = sums.get(name, 0.0) + loss.detach()
+            steps += 1
+        observations: Any = self.storage.observations.flatten(0, 1)
+        self.actor.update_normalization(observations)
+        self.critic.update_normalization(observations)
+        self.storage.clear()
+        self.optimiser_steps += steps
+        return {name: float(total) / steps for name, total in sums.items()}
+
+    def surrogate(self, ratio: Tensor, advantages: Tensor) -> Tensor:
+        """The loss of the policy, (B,), for how much more likely the actions are now, (B,)."""
+        clipped = ratio.clamp(1.0 - self.clip_param, 1.0 + self.clip_param)
+        return torch.max(-advantages * ratio, -advantages * clipped)
+
+    def value_loss(self, values: Tensor, batch: Batch) -> Tensor:
+        """The loss of the value function, (B, 1)."""
+        if not self.use_clipped_value_loss:
+            return (batch.returns - values).square()  # type: ignore[operator]
+        near = batch.values + (values - batch.values).clamp(-self.clip_param, self.clip_param)  # type: ignore[operator]
+        return torch.max((values - batch.returns).square(), (near - batch.returns).square())  # type: ignore[operator]
+
+    def _batches(self) -> Iterator[Batch]:
+        recurrent = bool(self.memory())
+        batches = self.storage.recurrent_mini_batch_generator if recurrent else self.storage.mini_batch_generator
+        yield from batches(self.num_mini_batches, self.num_learning_epochs)
+
+    def _learn(self, batch: Any) -> dict[str, Tensor]:
+        """One gradient step; returns the losses."""
+        size = batch.observations.batch_size[0]
+        if self.normalize_advantage_per_mini_batch:
+            batch.advantages = (batch.advantages - batch.advantages.mean()) / (batch.advantages.std() + 1e-8)
+        if self.symmetry is not None:
+            self.symmetry.augment_batch(batch, size)
+        memory = dict(zip(("actor", "critic"), batch.hidden_states, strict=True))
+        self.actor(batch.observations, masks=batch.masks, hidden_state=memory["actor"], stochastic_output=True)
+        log_prob = self.actor.get_output_log_prob(batch.actions)
+        values = self.critic(batch.observations, masks=batch.masks, hidden_state=memory["critic"])
+        # Mirror images count in the losses above, not in the entropy and the divergence.
+        entropy = self.actor.output_entropy[:size].mean()
+        if self.schedule == "adaptive":
+            self._adapt_learning_rate(batch, tuple(p[:size] for p in self.actor.output_distribution_params))
+        ratio = torch.exp(log_prob - batch.old_actions_log_prob.squeeze())
+        losses = {
+            "value": self.value_loss(values, batch).mean(),
+            "surrogate": self.surrogate(ratio, batch.advantages.squeeze()).mean(),
+            "entropy": entropy,
+        }
+        loss = losses["surrogate"] + self.value_loss_coef * losses["value"] - self.entropy_coef * entropy
+        if self.symmetry is not None:
+            losses["symmetry"] = self.symmetry.compute_loss(self.actor, batch, size)
+            if self.symmetry.use_mirror_loss:
+                loss = loss + self.symmetry.mirror_loss_coeff * losses["symmetry"]
+        self.optimizer.zero_grad()
+        loss.backward()
+        clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
+        clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
+        self.optimizer.step()
+        return losses
+
+    @torch.no_grad()
+    def _adapt_learning_rate(self, batch: Any, params: tuple[Tensor, ...]) -> None:
+        """A smaller rate after a step that changed the policy much, a larger one after a step that hardly did."""
+        kl = self.actor.get_kl_divergence(batch.old_distribution_params, params).mean()
+        if kl > self.desired_kl * 2.0:
+            self.learning_rate = max(1e-5, self.learning_rate / 1.5)
+        elif 0.0 < kl < self.desired_kl / 2.0:
+            self.learning_rate = min(1e-2, self.learning_rate * 1.5)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate
+
+    def _final_values(self, final_obs: dict[str, Tensor], ids: Tensor) -> Tensor:
+        """Value of the last observation in the worlds `ids`, (len(ids),)."""
+        rows = {group: value[ids].to(self.device) for group, value in final_obs.items()}
+        obs = TensorDict(rows, batch_size=[len(ids)])  # type: ignore[arg-type]
+        hidden = self.critic.get_hidden_state()
+        if hidden is None:
+            return self.critic(obs).detach().squeeze(-1)
+        # A recurrent critic has seen everything up to s_t: let it see one observation more, then take that back.
+        self.critic.reset(hidden_state=_rows(hidden, ids))
+        values = self.critic(obs).detach().squeeze(-1)
+        self.critic.reset(hidden_state=hidden)
+        return values
+
+
+def _rows(hidden: Any, ids: Tensor) -> Any:
+    """The hidden state of some worlds: (layers, N, dim), or a pair of these."""
+    if isinstance(hidden, tuple):
+        return tuple(_rows(part, ids) for part in hidden)
+    return torch.index_select(hidden, 1, ids)

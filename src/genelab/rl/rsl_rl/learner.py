@@ -1,0 +1,131 @@
+"""Rollouts for a learning method: acting in all worlds, checkpoints and exact resume."""
+
+import copy
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from genelab.core.registry import load
+from genelab.core.threads import one_torch_thread
+from genelab.envs import ManagerBasedRlEnv
+from genelab.rl.backends.base import Hooks
+from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
+from genelab.rl.checkpoint import INFO_KEY
+from genelab.rl.deployed import DeployedPolicy
+from genelab.rl.loop import Learner, does_not_fit
+from genelab.rl.methods.base import Method, batch_of
+from genelab.rl.rsl_rl.widen import widen
+from genelab.rl.warm_start import WarmStart
+
+
+class RslRlLearner(Learner):
+    """The method that the type of ``agent.algorithm`` selects, in the training loop."""
+
+    agent_cfg: RslRlOnPolicyRunnerCfg
+
+    def __init__(
+        self,
+        env: ManagerBasedRlEnv,
+        cfg: RslRlOnPolicyRunnerCfg,
+        infos: dict[str, Any],
+        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
+        training: bool = True,
+    ):
+        super().__init__(env, cfg, infos, hooks, training)
+        self.method: Method = load(cfg.algorithm.method).build(env, cfg)
+        self._iteration = 0
+
+    def run_iteration(self) -> tuple[dict[str, float], float, float]:
+        self.method.train_mode()
+        self.method.start_iteration(self.iteration / self.agent_cfg.max_iterations)
+        start = time.perf_counter()
+        self._collect()
+        collected = time.perf_counter()
+        losses = self.method.update()
+        self._iteration += 1
+        return losses, collected - start, time.perf_counter() - collected
+
+    def networks(self) -> Sequence[nn.Module]:
+        return list(self.method.networks().values())
+
+    @property
+    def iteration(self) -> int:
+        return self._iteration
+
+    @property
+    def steps(self) -> int:
+        return self._iteration * self.agent_cfg.num_steps_per_env * self.env.num_envs
+
+    @property
+    def optimiser_steps(self) -> int:
+        return self.method.optimiser_steps
+
+    def metrics(self) -> dict[str, float]:
+        return self.method.metrics()
+
+    def trained_policy(self) -> DeployedPolicy:
+        def sample(obs: dict[str, Tensor]) -> Tensor:
+            return self.method.sample(batch_of(self.env, obs))
+
+        return DeployedPolicy(
+            self.method.deployed(), self.env.num_envs, self.env.device, sample=sample, forget=self.method.forget
+        )
+
+    def policy(self, num_envs: int) -> DeployedPolicy:
+        return DeployedPolicy(copy.deepcopy(self.method.deployed()), num_envs, self.env.device)
+
+    def checkpoint(self) -> dict[str, Any]:
+        return {**self.method.checkpoint(), **self.origin()}
+
+    def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+        try:
+            self.method.load_checkpoint(checkpoint, weights_only)
+        except (RuntimeError, KeyError, ValueError) as error:
+            raise does_not_fit(error) from error
+
+    def begin_with(self, start: WarmStart) -> None:
+        """Take over the weights of a checkpoint; inputs that its task did not show begin with weights of zero."""
+        checkpoint = dict(start.checkpoint)
+        if start.columns is not None:
+            shown, sets = WarmStart.of(self.env), checkpoint[INFO_KEY]["agent"]["obs_groups"]
+            for name in self.method.networks():
+                weights = f"{name}_state_dict"
+                if weights in checkpoint and name in sets:
+                    before = [column for group in sets[name] for column in start.columns[group]]
+                    now = [column for group in self.agent_cfg.obs_groups[name] for column in shown[group]]
+                    checkpoint[weights] = widen(checkpoint[weights], before, now)
+        self.load_checkpoint(checkpoint, weights_only=True)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "checkpoint": self.checkpoint(),
+            "env": self.env.state_dict(),
+            "torch_rng": torch.get_rng_state(),
+            "memory": self.method.memory(),
+            "optimiser_steps": self.optimiser_steps,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.load_checkpoint(state["checkpoint"], weights_only=False)
+        self._iteration = state["checkpoint"]["iter"]
+        self.env.load_state_dict(state["env"])
+        self.method.load_memory(state["memory"])
+        self.method.optimiser_steps = state["optimiser_steps"]
+        torch.set_rng_state(state["torch_rng"])
+
+    @one_torch_thread()
+    @torch.no_grad()
+    def _collect(self) -> None:
+        """One rollout into the method's storage, and the returns that follow from it."""
+        obs = batch_of(self.env, self.env.obs)
+        for _ in range(self.agent_cfg.num_steps_per_env):
+            actions = self.method.act(obs)
+            after, rewards, terminated, truncated, extras = self.env.step(actions)
+            obs = batch_of(self.env, after)
+            self.method.process_env_step(obs, rewards, terminated | truncated, {**extras, "time_outs": truncated})
+            if self.hooks.after_step is not None:
+                self.hooks.after_step()
+        self.method.compute_returns(obs)

@@ -1,0 +1,73 @@
+"""rsl_rl's networks, each able to say what of it runs on a robot. The type of a model config selects one."""
+
+from typing import Any, cast
+
+from rsl_rl.models import CNNModel, MLPModel, RNNModel
+from tensordict import TensorDict
+from torch import nn
+
+from genelab.core.errors import UserError, unknown
+from genelab.core.registry import load
+from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg
+from genelab.rl.deployed import Convolutional, Deployed, FeedForward, Recurrent
+
+
+class MlpNetwork(MLPModel):
+    """Layers on flat observation groups."""
+
+    def deployed(self) -> Deployed:
+        """The deterministic network; it shares the weights."""
+        return FeedForward(tuple(self.obs_groups), self.obs_dim, _head(self), _normalizer(self))
+
+
+class RnnNetwork(RNNModel):
+    """Layers behind an LSTM or a GRU."""
+
+    def deployed(self) -> Deployed:
+        """The deterministic network; it shares the weights."""
+        rnn = cast(nn.LSTM | nn.GRU, self.rnn.rnn)
+        return Recurrent(tuple(self.obs_groups), self.obs_dim, _head(self), rnn, _normalizer(self))
+
+
+class CnnNetwork(CNNModel):
+    """Layers behind convolutions of the observation groups that are images."""
+
+    def deployed(self) -> Deployed:
+        """The deterministic network; it shares the weights."""
+        sizes = zip(self.obs_channels_2d, self.obs_dims_2d, strict=True)
+        images = {name: (c, *hw) for name, (c, hw) in zip(self.obs_groups_2d, sizes, strict=True)}
+        encoders = [self.cnns[name] for name in images]
+        return Convolutional(tuple(self.obs_groups), self.obs_dim, _head(self), images, encoders, _normalizer(self))
+
+
+def make_network(cfg: RslRlOnPolicyRunnerCfg, name: str, obs: TensorDict, outputs: int) -> Any:
+    """The network called `name` in an agent config, for the observation groups that the config gives it."""
+    model: RslRlModelCfg = getattr(cfg, name)
+    groups = observation_set(cfg, name, obs)
+    try:
+        network = load(model.network)(obs, {name: list(groups)}, name, outputs, **model.arguments())
+    except ValueError as error:
+        raise UserError(f"agent.{name}: {error}") from error
+    return network.to(obs.device)
+
+
+def observation_set(cfg: RslRlOnPolicyRunnerCfg, name: str, obs: TensorDict) -> tuple[str, ...]:
+    """The observation groups that a network reads."""
+    if name not in cfg.obs_groups:
+        raise UserError(f"agent.obs_groups does not say what '{name}' sees (it has {', '.join(cfg.obs_groups)})")
+    if not cfg.obs_groups[name]:
+        raise UserError(f"agent.obs_groups.{name} is empty")
+    for group in cfg.obs_groups[name]:
+        if group not in obs:
+            raise unknown(f"observation group in agent.obs_groups.{name}", group, map(str, obs.keys()))
+    return cfg.obs_groups[name]
+
+
+def _head(network: MLPModel) -> nn.Sequential:
+    distribution = network.distribution
+    mean = nn.Identity() if distribution is None else distribution.as_deterministic_output_module()
+    return nn.Sequential(network.mlp, mean)
+
+
+def _normalizer(network: MLPModel) -> nn.Module | None:
+    return network.obs_normalizer if network.obs_normalization else None

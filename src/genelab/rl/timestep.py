@@ -1,0 +1,161 @@
+"""What learners of libraries that count environment steps over all worlds have in common: skrl, stable-baselines3."""
+
+import math
+import time
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+
+from genelab.core.errors import unknown
+from genelab.core.threads import one_torch_thread
+from genelab.envs import ManagerBasedRlEnv
+from genelab.rl.backends.base import Hooks
+from genelab.rl.cfg import TimestepAgentCfg
+from genelab.rl.deployed import DeployedPolicy
+from genelab.rl.loop import Learner
+
+
+class TimestepLearner(Learner):
+    """A learner of a library that counts environment steps over all worlds: these are its iterations.
+
+    It works in blocks: one rollout of an on-policy algorithm, `log_interval` control steps of an off-policy one.
+    """
+
+    agent_cfg: TimestepAgentCfg
+
+    def __init__(
+        self,
+        env: ManagerBasedRlEnv,
+        cfg: TimestepAgentCfg,
+        infos: dict[str, Any],
+        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
+        training: bool = True,
+    ):
+        super().__init__(env, cfg, infos, hooks, training)
+        self.control_steps = 0
+        """Control steps so far, the same in every world."""
+        self.losses: dict[str, float] = {}
+        """Losses of the last update."""
+        self._optimiser_steps = 0
+
+    @property
+    def iteration(self) -> int:
+        return self.steps
+
+    @property
+    def steps(self) -> int:
+        return self.control_steps * self.env.num_envs
+
+    @property
+    def optimiser_steps(self) -> int:
+        return self._optimiser_steps
+
+    def run_iteration(self) -> tuple[dict[str, float], float, float]:
+        collect_s = learn_s = 0.0
+        for _ in range(self._block()):
+            start = time.perf_counter()
+            with torch.no_grad(), one_torch_thread():
+                self.collect()
+            self.control_steps += 1
+            if self.hooks.after_step is not None:
+                self.hooks.after_step()
+            collected = time.perf_counter()
+            if self.update_due():
+                self._optimiser_steps += self.update()
+            collect_s += collected - start
+            learn_s += time.perf_counter() - collected
+        return self.losses, collect_s, learn_s
+
+    @abstractmethod
+    def collect(self) -> None:
+        """Act for one control step and store what happened."""
+
+    @abstractmethod
+    def update(self) -> int:
+        """Learn from what is stored. Returns the number of gradient steps."""
+
+    @abstractmethod
+    def buffer_state(self) -> dict[str, Any]:
+        """What is stored, for an exact resume; empty if nothing is kept between updates."""
+
+    @abstractmethod
+    def load_buffer_state(self, state: dict[str, Any]) -> None:
+        """Put back what `buffer_state` returned."""
+
+    def learning_rate(self) -> float:
+        """What to learn with now."""
+        if not self.agent_cfg.decay_learning_rate:
+            return self.agent_cfg.learning_rate
+        return self.agent_cfg.learning_rate * max(0.0, 1.0 - self.steps / max(1, self.agent_cfg.max_iterations))
+
+    def update_due(self) -> bool:
+        """Whether to learn after this control step."""
+        if self.agent_cfg.is_on_policy:
+            return self.control_steps % self.agent_cfg.on_policy.num_steps == 0
+        off = self.agent_cfg.off_policy
+        return self.steps >= off.learning_starts and self.control_steps % off.train_every == 0
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "checkpoint": self.checkpoint(),
+            "env": self.env.state_dict(),
+            "torch_rng": torch.get_rng_state(),
+            "numpy_rng": _numpy_rng_state(),
+            "control_steps": self.control_steps,
+            "optimiser_steps": self._optimiser_steps,
+            "buffer": {} if self.agent_cfg.is_on_policy else self.buffer_state(),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.load_checkpoint(state["checkpoint"], weights_only=False)
+        self.env.load_state_dict(state["env"])
+        self.control_steps, self._optimiser_steps = state["control_steps"], state["optimiser_steps"]
+        if not self.agent_cfg.is_on_policy:
+            self.load_buffer_state(state["buffer"])
+        torch.set_rng_state(state["torch_rng"])
+        _set_numpy_rng_state(state["numpy_rng"])
+
+    @abstractmethod
+    def trained_policy(self) -> DeployedPolicy: ...
+
+    def policy(self, num_envs: int) -> DeployedPolicy:
+        return self.trained_policy().copy(num_envs)
+
+    def _gradient_steps(self) -> int:
+        """Gradient steps of one update."""
+        if not self.agent_cfg.is_on_policy:
+            return self.agent_cfg.off_policy.gradient_steps
+        on = self.agent_cfg.on_policy
+        return on.num_epochs * on.num_mini_batches if self.agent_cfg.algorithm == "PPO" else 1
+
+    def groups(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Observation groups of a network: those configured, and the goals in a goal-conditioned task."""
+        goals = () if self.env.goal is None else self.env.goal.groups
+        groups = (*names, *(name for name in goals if name not in names))
+        for name in groups:
+            if name not in self.env.observation_manager.groups:
+                raise unknown("observation group", name, self.env.observation_manager.groups)
+        return groups
+
+    def width(self, groups: tuple[str, ...]) -> int:
+        """Values in these observation groups together."""
+        return sum(self.env.observation_manager.groups[name].dim for name in groups)
+
+    def _block(self) -> int:
+        """Control steps of the next iteration."""
+        if self.agent_cfg.is_on_policy:
+            return self.agent_cfg.on_policy.num_steps
+        left = math.ceil((self.agent_cfg.max_iterations - self.steps) / self.env.num_envs)
+        return min(self.agent_cfg.off_policy.log_interval, left)
+
+
+def _numpy_rng_state() -> dict[str, Any]:
+    """State of numpy's global generator, which some libraries draw from, as plain data."""
+    _, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
+    return {"keys": torch.from_numpy(np.asarray(keys, np.int64)), "rest": [position, has_gauss, float(cached)]}
+
+
+def _set_numpy_rng_state(state: dict[str, Any]) -> None:
+    np.random.set_state(("MT19937", state["keys"].numpy().astype(np.uint32), *state["rest"]))
