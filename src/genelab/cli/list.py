@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from genelab.core.components import Component
 from genelab.core.errors import UserError, unknown
-from genelab.core.parts import Part
 from genelab.core.registry import tasks
 from genelab.core.table import Table
 
@@ -58,6 +58,6 @@ def _backends() -> Table:
     return _installable("backend", BACKENDS)
 
 
-def _installable(kind: str, parts: Mapping[str, Part]) -> Table:
-    rows = [(p.name, "yes" if p.installed else f"no: {p.install}", p.summary) for p in parts.values()]
+def _installable(kind: str, components: Mapping[str, Component]) -> Table:
+    rows = [(p.name, "yes" if p.installed else f"no: {p.install}", p.summary) for p in components.values()]
     return Table((kind, "installed", "summary"), rows)
