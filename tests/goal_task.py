@@ -9,7 +9,7 @@ from genelab.envs import GoalCfg, ManagerBasedRlEnv, ManagerBasedRlEnvCfg, Obser
 from genelab.envs.cfg import RewardTermCfg
 from genelab.mdp import UniformCommandCfg
 from genelab.rl.cfg import Sb3AgentCfg, SkrlAgentCfg
-from genelab.tasks import pendulum
+from genelab.tasks.pendulum.balance import single
 
 GOAL_TASK = "Test-Cart-Goal-v0"
 
@@ -27,8 +27,8 @@ def cart(env: ManagerBasedRlEnv) -> Tensor:
 
 def env_cfg(play: bool = False) -> ManagerBasedRlEnvCfg:
     """The single pendulum with a target instead of its rewards."""
-    cfg = pendulum.memory(play)
-    del cfg.observations["policy"].terms["target"]
+    cfg = single(play)
+    cfg.events.pop("push", None)
     cfg.observations = {
         "policy": cfg.observations["policy"],
         "achieved_goal": ObservationGroupCfg(terms={"cart": ObservationTermCfg(cart, scale=2.0, clip=(-1.0, 1.0))}),

@@ -1,7 +1,7 @@
 """Learning methods: the type of a config selects one, and whatever it adds is trained, stored, resumed and exported."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from rsl_rl.algorithms import PPO as RslRlPPO  # noqa: N811
 
 from estimator_method import EstimatorCfg
 from genelab.core.config import from_dict, to_dict
-from genelab.core.registry import TaskSpec, find, register
+from genelab.core.registry import TaskSpec, find, register, unregister
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.methods.ppo import PPO
@@ -90,7 +90,7 @@ def estimator_agent() -> RslRlOnPolicyRunnerCfg:
 
 
 @pytest.fixture
-def estimator_task() -> str:
+def estimator_task() -> Iterator[str]:
     spec = TaskSpec(
         id="Estimator-Pendulum-v0",
         summary="A pendulum with a method of its own",
@@ -98,7 +98,8 @@ def estimator_task() -> str:
         agents={"rsl_rl": "test_methods:estimator_agent"},
     )
     register(spec)
-    return spec.id
+    yield spec.id
+    unregister(spec.id)
 
 
 def test_what_a_method_adds_is_trained_stored_and_resumed_exactly(

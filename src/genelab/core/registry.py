@@ -81,6 +81,11 @@ def register(spec: TaskSpec) -> None:
     _registered[spec.id] = spec
 
 
+def unregister(task_id: str) -> None:
+    """Take a task out of this process, so that a notebook or a test can register it anew."""
+    _registered.pop(task_id, None)
+
+
 def tasks() -> dict[str, TaskSpec]:
     """Every known task by id, sorted."""
     _load_plugins()
