@@ -93,7 +93,7 @@ def solve(which: str, variant: dict[str, Any], seed: int) -> dict[str, Any]:
     """Train one variant for its time; return the evaluations on the way as [seconds, samples, return]."""
     task, _, budget_s = TASKS[which]
     overrides = [(path, show(value)) for path, value in variant.items()]
-    setup = resolve(task, preset="reference", user=[*overrides, ("agent.seed", str(seed))])
+    setup = resolve(task, preset="reference", overrides=[*overrides, ("agent.seed", str(seed))])
     setup.env_cfg.simulation.threads = 1
     torch.set_num_threads(1)
     torch.manual_seed(derive_seed(seed, "learner"))

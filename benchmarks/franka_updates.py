@@ -29,7 +29,7 @@ ROUNDS, FILL = 12, 210
 def learner(width: int, batch: int) -> Sb3Learner:
     """The reference preset's learner with other networks, and a buffer that can be learnt from."""
     changes = {"agent.hidden_dims": f"{width},{width},{width}", "agent.off_policy.batch_size": str(batch)}
-    setup = resolve(TASK, preset="reference", user=list(changes.items()))
+    setup = resolve(TASK, preset="reference", overrides=list(changes.items()))
     one = Sb3Learner(ManagerBasedRlEnv(setup.env_cfg, seed=0), setup.agent_cfg, {})
     for _ in range(FILL):
         _collect(one)

@@ -74,8 +74,8 @@ def train_tiny() -> Callable[..., object]:
 
     def call(directory: Path, task: str = TASK, checkpoint: Path | None = None, **overrides: object):
         settings = {"env__num_envs": 16, "agent__max_iterations": 3, **overrides}
-        user = [(path.replace("__", "."), str(value)) for path, value in settings.items()]
-        run, result = train(TrainRequest(task, user, log_dir=directory, checkpoint=checkpoint), say=lambda line: None)
+        typed = [(path.replace("__", "."), str(value)) for path, value in settings.items()]
+        run, result = train(TrainRequest(task, typed, log_dir=directory, checkpoint=checkpoint), say=lambda line: None)
         return run, result
 
     return call

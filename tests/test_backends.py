@@ -86,7 +86,7 @@ def learner(backend: str, algorithm: str, task: str = TASK, **more: object) -> A
     """A learner of its own, outside a run."""
     from genelab.experiment.setup import resolve
 
-    setup = resolve(task, backend=backend, preset="reference", user=settings(algorithm, **more))
+    setup = resolve(task, backend=backend, preset="reference", overrides=settings(algorithm, **more))
     env = ManagerBasedRlEnv(setup.env_cfg, seed=0)
     torch.manual_seed(0)
     return learner_class(setup.agent_cfg)(env, setup.agent_cfg, {"task": task})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from genelab.experiment.benchmark import compare
+from genelab.experiment.benchmark import compare_with_reference
 from genelab.experiment.bundle import directory
 from genelab.rl.backends import BACKENDS
 
@@ -36,7 +36,7 @@ def result(mean: float, ci95: float = 0.0) -> dict[str, float]:
 def test_a_regression_is_a_drop_beyond_tolerance_and_interval(
     new: dict[str, float], reference: dict[str, float], regression: bool
 ) -> None:
-    assert compare(new, reference, tolerance=0.1)["regression"] is regression
+    assert compare_with_reference(new, reference, tolerance=0.1)["regression"] is regression
 
 
 @pytest.fixture

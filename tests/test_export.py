@@ -102,8 +102,8 @@ def inference(checkpoint: Callable[[str], Path]) -> Iterator[Callable[..., Infer
     """Environment and policy of a checkpoint."""
     made: list[InferenceSetup] = []
 
-    def get(kind: str, *user: tuple[str, str], num_envs: int = 4) -> InferenceSetup:
-        _, setup, _ = setup_policy(TASK, checkpoint(kind), list(user), num_envs=num_envs, say=lambda line: None)
+    def get(kind: str, *overrides: tuple[str, str], num_envs: int = 4) -> InferenceSetup:
+        _, setup, _ = setup_policy(TASK, checkpoint(kind), list(overrides), num_envs=num_envs, say=lambda line: None)
         made.append(setup)
         return setup
 

@@ -288,42 +288,42 @@ UNREAD = [
 @pytest.mark.parametrize(("path", "value", "reason"), UNREAD)
 def test_changing_what_a_training_never_reads_is_an_error_with_the_reason(path: str, value: str, reason: str) -> None:
     with pytest.raises(UserError, match="would have no effect") as error:
-        resolve(TASK, user=[(path, value)], unused=UNUSED_IN_TRAINING)
+        resolve(TASK, overrides=[(path, value)], unused=UNUSED_IN_TRAINING)
     assert reason in str(error.value)
 
 
 @pytest.mark.parametrize("path", [path for path, _, _ in UNREAD])
 def test_setting_an_unread_value_to_what_it_already_is_is_fine(path: str) -> None:
     present = show(value_at(resolve(TASK).roots, path.replace("-", "_")))
-    resolve(TASK, user=[(path, present)], unused=UNUSED_IN_TRAINING)
+    resolve(TASK, overrides=[(path, present)], unused=UNUSED_IN_TRAINING)
 
 
 def test_desired_kl_is_unread_when_the_schedule_is_fixed() -> None:
     fixed = ("agent.algorithm.schedule", "fixed")
     with pytest.raises(UserError, match=r"agent\.algorithm\.desired_kl would have no effect"):
-        resolve(TASK, user=[("agent.algorithm.desired_kl", "0.03"), fixed])
+        resolve(TASK, overrides=[("agent.algorithm.desired_kl", "0.03"), fixed])
 
 
 def test_desired_kl_is_read_when_the_schedule_is_adaptive() -> None:
-    assert resolve(TASK, user=[("agent.algorithm.desired_kl", "0.02")]).agent_cfg.algorithm.desired_kl == 0.02
+    assert resolve(TASK, overrides=[("agent.algorithm.desired_kl", "0.02")]).agent_cfg.algorithm.desired_kl == 0.02
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_an_unread_value_becomes_read_by_another_override_in_any_order(order: int) -> None:
-    user = [("agent.actor.rnn_hidden_dim", "32"), ("agent.actor.rnn_type", "gru")]
-    assert resolve(TASK, user=user[::order]).agent_cfg.actor.rnn_hidden_dim == 32
+    typed = [("agent.actor.rnn_hidden_dim", "32"), ("agent.actor.rnn_type", "gru")]
+    assert resolve(TASK, overrides=typed[::order]).agent_cfg.actor.rnn_hidden_dim == 32
 
 
 def test_noise_of_a_term_is_unread_once_the_noise_of_its_group_is_off() -> None:
     path = "env.observations.policy.terms.joint_pos.noise"
-    resolve(TASK, user=[(path, "0.1")])
+    resolve(TASK, overrides=[(path, "0.1")])
     with pytest.raises(UserError, match="would have no effect"):
-        resolve(TASK, user=[(path, "0.1"), ("env.observations.policy.noise", "false")])
+        resolve(TASK, overrides=[(path, "0.1"), ("env.observations.policy.noise", "false")])
 
 
 def test_the_interval_of_an_event_that_happens_at_reset_is_unread() -> None:
     with pytest.raises(UserError, match="interval_s"):
-        resolve(TASK, user=[("env.events.jitter.interval_s", "1,2")])
+        resolve(TASK, overrides=[("env.events.jitter.interval_s", "1,2")])
 
 
 def test_a_whole_branch_can_be_declared_unread() -> None:
@@ -335,20 +335,20 @@ def test_a_whole_branch_can_be_declared_unread() -> None:
 
 def test_two_different_values_for_one_path_are_an_error() -> None:
     with pytest.raises(UserError, match=r"env\.num_envs is given twice, as '8' and as '16'"):
-        resolve(TASK, user=[("env.num_envs", "8"), ("env.num-envs", "16")])
+        resolve(TASK, overrides=[("env.num_envs", "8"), ("env.num-envs", "16")])
 
 
 def test_the_same_value_twice_for_one_path_is_fine() -> None:
-    assert resolve(TASK, user=[("env.num_envs", "8"), ("env.num-envs", "8")]).env_cfg.num_envs == 8
+    assert resolve(TASK, overrides=[("env.num_envs", "8"), ("env.num-envs", "8")]).env_cfg.num_envs == 8
 
 
 def test_the_same_value_in_two_spellings_is_fine() -> None:
-    user = [("env.simulation.dt", "0.010"), ("env.simulation.dt", "0.01")]
-    assert resolve(TASK, user=user).env_cfg.simulation.dt == 0.01
+    typed = [("env.simulation.dt", "0.010"), ("env.simulation.dt", "0.01")]
+    assert resolve(TASK, overrides=typed).env_cfg.simulation.dt == 0.01
 
 
 def test_overrides_win_over_the_preset() -> None:
-    setup = resolve(TASK, preset="cpu", user=[("agent.actor.hidden_dims", "8")])
+    setup = resolve(TASK, preset="cpu", overrides=[("agent.actor.hidden_dims", "8")])
     assert setup.agent_cfg.actor.hidden_dims == (8,)
 
 

@@ -51,12 +51,12 @@ def test_the_shaping_of_the_go1_is_in_its_cpu_preset_only() -> None:
 
 
 def test_a_user_overrides_what_a_preset_added_and_the_preset_stays_as_it_is() -> None:
-    user = [
+    typed = [
         ("env.rewards.trot.weight", "7"),
         ("env.rewards.joint_acc.ramp.steps", "12"),
         ("env.rewards.progress.ramp", "none"),
     ]
-    changed = resolve(GO1, preset="cpu", user=user).env_cfg.rewards
+    changed = resolve(GO1, preset="cpu", overrides=typed).env_cfg.rewards
     assert (changed["trot"].weight, changed["joint_acc"].ramp.steps, changed["progress"].ramp) == (7.0, 12, None)
     again = resolve(GO1, preset="cpu").env_cfg.rewards
     assert (again["trot"].weight, again["joint_acc"].ramp.steps, again["progress"].ramp.steps) == (2.0, 3600, 3600)
@@ -128,8 +128,8 @@ def test_a_policy_trained_with_shaping_is_evaluated_without(tmp_path: Path, trai
 
 def test_the_symmetry_of_a_preset_can_be_switched_off() -> None:
     assert isinstance(resolve(GO1, preset="cpu").agent_cfg.algorithm.symmetry, RslRlSymmetryCfg)
-    user = [("agent.algorithm.symmetry", "none")]
-    assert resolve(GO1, preset="cpu", user=user).agent_cfg.algorithm.symmetry is None
+    typed = [("agent.algorithm.symmetry", "none")]
+    assert resolve(GO1, preset="cpu", overrides=typed).agent_cfg.algorithm.symmetry is None
 
 
 # Robots of the velocity family are tables

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from genelab.experiment.run_metrics import Curve, consistency, run_metrics
+from genelab.experiment.run_metrics import ReturnCurve, consistency, run_metrics
 from genelab.experiment.summary import measure_baseline
 
-CURVE = Curve(returns=[3.0, 5.0, 4.0], steps=[10, 20, 30], optimiser_steps=[1, 2, 3])
+CURVE = ReturnCurve(returns=[3.0, 5.0, 4.0], steps=[10, 20, 30], optimiser_steps=[1, 2, 3])
 
 
 def test_strengths_are_returns_above_the_random_baseline() -> None:
@@ -21,7 +21,7 @@ def test_strengths_are_returns_above_the_random_baseline() -> None:
 
 def test_the_moving_average_is_of_returns_and_not_of_strengths() -> None:
     assert run_metrics(CURVE, baseline=1.0)["total_reward_ma"] == pytest.approx(4.0)
-    long = Curve(returns=[0.0] * 50 + [1.0] * 100, steps=range(1, 151), optimiser_steps=range(1, 151))
+    long = ReturnCurve(returns=[0.0] * 50 + [1.0] * 100, steps=range(1, 151), optimiser_steps=range(1, 151))
     assert run_metrics(long, baseline=0.0)["total_reward_ma"] == pytest.approx(1.0)
 
 
@@ -36,7 +36,7 @@ def test_stability_counts_only_what_was_lost() -> None:
 
 
 def test_a_vanishing_sum_of_strengths_has_no_ratios() -> None:
-    metrics = run_metrics(Curve(returns=[1.0, 1.0], steps=[1, 2], optimiser_steps=[1, 2]), baseline=1.0)
+    metrics = run_metrics(ReturnCurve(returns=[1.0, 1.0], steps=[1, 2], optimiser_steps=[1, 2]), baseline=1.0)
     assert metrics["sample_efficiency"] is None
     assert metrics["stability"] is None
 
@@ -46,7 +46,7 @@ def test_equal_seeds_are_perfectly_consistent() -> None:
 
 
 def test_consistency_falls_with_the_spread_over_seeds() -> None:
-    low, high = (Curve(returns=[v, v], steps=[1, 2], optimiser_steps=[1, 2]) for v in (1.0, 3.0))
+    low, high = (ReturnCurve(returns=[v, v], steps=[1, 2], optimiser_steps=[1, 2]) for v in (1.0, 3.0))
     assert consistency([low, high], baseline=0.0) == pytest.approx(1 - 2 * 2.0 / 4.0)  # std 1 and mean 2, twice
     assert consistency([low], baseline=0.0) is None
 

@@ -30,7 +30,7 @@ from genelab.experiment.paired import PairedEnv
 from genelab.experiment.sim2sim import contract
 from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, applicable, attribute, moved
 from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
-from genelab.experiment.sim2sim.comparison import compare
+from genelab.experiment.sim2sim.comparison import compare_episodes
 from genelab.experiment.sim2sim.envs import make_env
 from genelab.experiment.sim2sim.open_loop import make_scripts, part, replay
 from genelab.mdp import JointPositionActionCfg, UniformCommandCfg, VelocityCommandCfg
@@ -232,7 +232,7 @@ def behaviour(env: PairedEnv, scripts: Any) -> Behaviour:
 
 def differences(engine: str) -> list[contract.Difference]:
     ours, theirs = (contract.contract_of(make_env(pushing(), name, seed=0)) for name in ("mujoco", engine))
-    return contract.compare(ours, theirs)
+    return contract.differences(ours, theirs)
 
 
 def test_commands_noise_and_pushes_are_the_same_even_after_one_engine_ended_an_episode_early() -> None:
@@ -260,7 +260,7 @@ def test_only_the_first_episode_of_a_world_counts() -> None:
 
 
 def test_an_engine_is_equivalent_to_itself() -> None:
-    result = compare(episodes_in("mujoco")[0], episodes_in("mujoco")[0], margin=1e-6)
+    result = compare_episodes(episodes_in("mujoco")[0], episodes_in("mujoco")[0], margin=1e-6)
     assert result["verdict"] == "equivalent"
     assert {metric["difference"] for metric in result["metrics"].values()} == {0.0}
     assert {metric["p_holm"] for metric in result["metrics"].values()} == {1.0}
@@ -269,8 +269,8 @@ def test_an_engine_is_equivalent_to_itself() -> None:
 def test_a_gap_is_told_from_chance() -> None:
     ours, theirs = episodes_in("mujoco")[0], episodes_in("SilentHalfGain")[0]
     gap = abs(theirs.values["return"].mean() - ours.values["return"].mean())
-    assert compare(ours, theirs, margin=0.1 * gap)["verdict"] == "gap"
-    assert compare(ours, theirs, margin=10 * gap)["verdict"] == "equivalent"
+    assert compare_episodes(ours, theirs, margin=0.1 * gap)["verdict"] == "gap"
+    assert compare_episodes(ours, theirs, margin=10 * gap)["verdict"] == "equivalent"
 
 
 def test_metrics_that_apply_are_measured_and_others_are_absent() -> None:
@@ -350,7 +350,7 @@ def test_another_number_is_listed_by_name(engine: str, field: str, name: str, ex
 )
 def test_attribution_names_a_parameter_that_the_engine_conceals(engine: str, parameter: str) -> None:
     source, target = make_env(pushing(), "mujoco", seed=0), make_env(pushing(), engine, seed=0)
-    assert contract.compare(contract.contract_of(source), contract.contract_of(target)) == []
+    assert contract.differences(contract.contract_of(source), contract.contract_of(target)) == []
     scripts = make_scripts(source, run_episodes(source, GoThere(), 0).trace, steps=40)
     ours, tried = behaviour(source, scripts), {}
     for move in [move for move in MOVES if applicable(move, source)]:
@@ -428,7 +428,7 @@ def test_the_contract_includes_the_run_of_the_checkpoint(trained_run: Path, tmp_
     recorded, note = contract.recorded_contract(trained_run / "model_final.pt")
     assert recorded is not None
     assert not note
-    assert any(d.structural and d.owner == "mujoco" for d in contract.compare(recorded, contract.contract_of(env)))
+    assert any(d.structural and d.owner == "mujoco" for d in contract.differences(recorded, contract.contract_of(env)))
     assert contract.recorded_contract(tmp_path / "model.pt")[0] is None
 
 

@@ -28,5 +28,5 @@ def collect(
     """
     from genelab.experiment.collect import CollectRequest, run_collection
 
-    user = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim, more={"env.num_envs": num_envs})
-    run_collection(CollectRequest(task, out, user, steps=steps, seed=seed, preset=preset), say=typer.echo)
+    overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim, more={"env.num_envs": num_envs})
+    run_collection(CollectRequest(task, out, overrides, steps=steps, seed=seed, preset=preset), say=typer.echo)

@@ -23,7 +23,7 @@ def info(
     from genelab.experiment import describe
     from genelab.experiment.setup import resolve
 
-    setup = resolve(task, play=play, preset=preset, backend=backend, user=ctx.obj)
+    setup = resolve(task, play=play, preset=preset, backend=backend, overrides=ctx.obj)
     spec = setup.spec
     if not overrides:
         typer.echo(f"{spec.id}\n\n{describe.prose(spec)}\n")

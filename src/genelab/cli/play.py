@@ -36,11 +36,13 @@ def play(
     """
     from genelab.experiment.play import PlayRequest, run_playback
 
-    user = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more={"env.simulation.steps": steps})
+    overrides = shortcuts(
+        ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more={"env.simulation.steps": steps}
+    )
     run_playback(
         PlayRequest(
             task=task,
-            overrides=user,
+            overrides=overrides,
             agent=agent,
             checkpoint=checkpoint,
             num_envs=num_envs,

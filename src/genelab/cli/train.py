@@ -53,7 +53,7 @@ def train(
     """
     if steps is not None and max_iterations is not None and steps != max_iterations:
         raise UserError("--steps is an alias of --max-iterations: give one of them")
-    user = shortcuts(
+    overrides = shortcuts(
         ctx.obj,
         vis=vis,
         headless=headless,
@@ -75,10 +75,10 @@ def train(
         for flag, value in given.items():
             if value is not None:
                 raise UserError(f"{flag} has no place beside --resume: the run keeps its settings")
-        return _resume(task, resume, user)
+        return _resume(task, resume, overrides)
     request = TrainRequest(
         task=task,
-        overrides=user,
+        overrides=overrides,
         preset=preset,
         backend=backend,
         log_dir=log_dir,
@@ -87,7 +87,7 @@ def train(
         evaluation=_evaluation(eval_every, evaluation),
     )
     if seeds is not None:
-        if any(path.replace("-", "_") == "agent.seed" for path, _ in user):
+        if any(path.replace("-", "_") == "agent.seed" for path, _ in overrides):
             raise UserError("--seeds and --seed exclude each other (agent.seed is the same)")
         return _train_seeds(request, seeds, 1 if parallel is None else parallel)
     if parallel is not None:
@@ -115,10 +115,10 @@ def _train_one(request: "TrainRequest") -> int:
     return _report(run, result)
 
 
-def _resume(task: str, directory: Path, user: list[tuple[str, str]]) -> int:
+def _resume(task: str, directory: Path, overrides: list[tuple[str, str]]) -> int:
     from genelab.experiment.train import resume as go_on
 
-    run, result = go_on(task, directory, user, say=typer.echo)
+    run, result = go_on(task, directory, overrides, say=typer.echo)
     return _report(run, result)
 
 

@@ -77,4 +77,4 @@ def terminal_width() -> int | None:
 
 def _is_number(text: str) -> bool:
     """Whether a cell can stand right-aligned among numbers. An empty one or a dash can."""
-    return re.fullmatch(r"-?|[+\-±]?\d[\d.,]*(e[+-]?\d+)?( ?%)?(/\d+)?", text) is not None
+    return re.fullmatch(r"-?|(± )?[+\-±]?\d[\d.,]*(e[+-]?\d+)?( ?(%|s))?(/\d+)?", text) is not None

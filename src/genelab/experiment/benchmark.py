@@ -51,7 +51,7 @@ def run_benchmark(request: BenchmarkRequest, say: Callable[[str], None] = print)
         keys = ("return_mean", "return_std", "return_ci95", "length_mean", "success_rate")
         result = {**entry, "num_episodes": record["num_episodes"], **{key: record["metrics"][key] for key in keys}}
         if reference is not None:
-            result["comparison"] = compare(result, reference[i], request.tolerance)
+            result["comparison"] = compare_with_reference(result, reference[i], request.tolerance)
         results.append(result)
         say(_line(result))
     report = {
@@ -113,7 +113,7 @@ def read_reference(path: Path, entries: list[dict[str, Any]]) -> list[dict[str, 
     return found
 
 
-def compare(result: dict[str, Any], reference: dict[str, Any], tolerance: float) -> dict[str, Any]:
+def compare_with_reference(result: dict[str, Any], reference: dict[str, Any], tolerance: float) -> dict[str, Any]:
     """A regression is a drop beyond `tolerance` of the reference's magnitude and beyond its own 95 % interval."""
     drop = reference["return_mean"] - result["return_mean"]
     allowed = tolerance * abs(reference["return_mean"])

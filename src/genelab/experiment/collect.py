@@ -38,7 +38,7 @@ def run_collection(request: CollectRequest, say: Callable[[str], None] = print) 
     at_least(1, steps=request.steps)
     scripted = demonstrator(request.task)
     make_parent(request.out)
-    setup = resolve(request.task, preset=request.preset, user=request.overrides, unused=UNUSED_IN_COLLECT)
+    setup = resolve(request.task, preset=request.preset, overrides=request.overrides, unused=UNUSED_IN_COLLECT)
     for change in setup.changes:
         say(str(change))
     env = ManagerBasedRlEnv(setup.env_cfg, seed=request.seed)

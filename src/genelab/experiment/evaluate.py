@@ -39,13 +39,13 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
     protocol = plan(request.episodes, request.num_envs)
     if request.out is not None:
         make_parent(request.out)
-    user = list(request.overrides)
+    overrides = list(request.overrides)
     if not request.noise:
-        user.append(("env.observations.policy.noise", "false"))
+        overrides.append(("env.observations.policy.noise", "false"))
     setup, inference, source = setup_policy(
         request.task,
         request.checkpoint,
-        user,
+        overrides,
         seed=request.seed,
         num_envs=protocol.num_envs,
         unused=UNUSED_IN_EVAL,

@@ -19,7 +19,7 @@ from genelab.rl.checkpoint import INFO_KEY, read_checkpoint, saved_checkpoints
 def setup_policy(
     task: str,
     path: Path,
-    user: list[tuple[str, str]],
+    overrides: list[tuple[str, str]],
     *,
     seed: int = 0,
     num_envs: int | None = None,
@@ -31,7 +31,7 @@ def setup_policy(
     Networks are built from the config in the checkpoint, so agent overrides have no place here. Returns the setup, the
     environment with its policy, and what the checkpoint says about its origin.
     """
-    setup, checkpoint = resolve_policy(task, path, user, unused=unused, say=say)
+    setup, checkpoint = resolve_policy(task, path, overrides, unused=unused, say=say)
     infos = checkpoint[INFO_KEY]
     if num_envs is not None:
         setup.env_cfg.num_envs = num_envs
@@ -47,7 +47,7 @@ def load_policy(env: ManagerBasedRlEnv, checkpoint: dict[str, Any]) -> Policy:
 def resolve_policy(
     task: str,
     path: Path,
-    user: list[tuple[str, str]],
+    overrides: list[tuple[str, str]],
     *,
     unused: dict[str, str] | None = None,
     say: Callable[[str], None] = print,
@@ -61,7 +61,7 @@ def resolve_policy(
         task,
         play=True,
         preset="reference",
-        user=user,
+        overrides=overrides,
         unused={"agent": f"the networks come from '{path.name}'", **(unused or {})},
     )
     ours = {change.path for change in setup.changes}

@@ -41,7 +41,7 @@ def run_playback(request: PlayRequest, say: Callable[[str], None] = print) -> in
         setup, env, step = _trained(request, say)
     else:
         unused = {"agent": f"the {agent} agent has no networks and learns nothing"}
-        setup = resolve(request.task, play=True, preset="reference", user=request.overrides, unused=unused)
+        setup = resolve(request.task, play=True, preset="reference", overrides=request.overrides, unused=unused)
         if not setup.trains:
             return _play_scene(setup, request, say)
         setup.env_cfg.num_envs = _num_envs(setup, request)

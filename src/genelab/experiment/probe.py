@@ -21,7 +21,7 @@ from genelab.experiment.paired import PairedEnv
 from genelab.mdp.commands import VelocityCommand, VelocityCommandCfg
 from genelab.rl.backends.base import Policy
 
-AXES = ("vx", "vy", "wz")
+DIRECTION_NAMES = ("vx", "vy", "wz")
 SETTLE_S = 1.0
 """Time to get up to speed, which does not count."""
 
@@ -135,7 +135,7 @@ def _measure(command: tuple[float, ...], velocity: Tensor, upright: Tensor) -> d
     achieved = velocity[:, :2].norm(dim=1) if axis is None else velocity[:, axis]
     median = float(achieved[upright].median()) if bool(upright.any()) else None
     return {
-        "direction": "stand" if axis is None else f"{AXES[axis]} {command[axis]:+g}",
+        "direction": "stand" if axis is None else f"{DIRECTION_NAMES[axis]} {command[axis]:+g}",
         "command": list(command),
         "achieved": median,
         "ratio": None if axis is None or median is None else median / command[axis],

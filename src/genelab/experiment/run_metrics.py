@@ -26,7 +26,7 @@ WINDOW = 100
 
 
 @dataclass(frozen=True)
-class Curve:
+class ReturnCurve:
     """One training: returns, environment steps and optimiser steps at its checkpoints."""
 
     returns: Sequence[float]
@@ -34,7 +34,7 @@ class Curve:
     optimiser_steps: Sequence[float]
 
 
-def run_metrics(curve: Curve, baseline: float) -> dict[str, float | None]:
+def run_metrics(curve: ReturnCurve, baseline: float) -> dict[str, float | None]:
     """The metrics of one training, given the return of a random policy."""
     s = [value - baseline for value in curve.returns]
     total = math.fsum(s)
@@ -51,7 +51,7 @@ def run_metrics(curve: Curve, baseline: float) -> dict[str, float | None]:
     }
 
 
-def consistency(curves: Sequence[Curve], baseline: float) -> float | None:
+def consistency(curves: Sequence[ReturnCurve], baseline: float) -> float | None:
     """How alike several seeds are: 1 when all have the same curve. None for a single seed."""
     length = min(len(curve.returns) for curve in curves)
     if len(curves) < 2:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from genelab.core import overrides
 from genelab.core.config import CLASS_KEY, field_types, from_dict, is_config, to_dict
 from genelab.core.errors import UserError
-from genelab.core.overrides import Change
+from genelab.core.overrides import Change, check_read, configs, leaves, show, validate
+from genelab.core.overrides import apply as apply_overrides
 from genelab.core.registry import TaskSpec, find
 from genelab.envs import ManagerBasedRlEnvCfg, RampCfg, SimulationCfg
 
@@ -61,7 +61,7 @@ def resolve(
     play: bool = False,
     preset: str = "auto",
     backend: str | None = None,
-    user: list[tuple[str, str]] | None = None,
+    overrides: list[tuple[str, str]] | None = None,
     unused: dict[str, str] | None = None,
 ) -> Setup:
     """Configs of a task with a preset and the user's overrides applied.
@@ -70,15 +70,15 @@ def resolve(
     """
     spec = find(task_id)
     setup = Setup(spec, spec.env_cfg(play=play), spec.agent_cfg(backend) if spec.agents or backend else None, play)
-    user = user or []
-    setup.preset = _choose_preset(spec, preset, backend, user)
+    overrides = overrides or []
+    setup.preset = _choose_preset(spec, preset, backend, overrides)
     preset_changes = list(spec.preset(setup.preset, backend).items())
     if play:
         preset_changes = [(path, value) for path, value in _for_play(preset_changes) if path != "env.num_envs"]
-    setup.preset_changes = [c for c in overrides.apply(setup.roots, preset_changes) if c.old != c.new]
-    setup.changes = apply_user(setup.roots, user)
-    overrides.check_read(setup.roots, setup.changes, unused)
-    overrides.validate(setup.roots)
+    setup.preset_changes = [c for c in apply_overrides(setup.roots, preset_changes) if c.old != c.new]
+    setup.changes = apply_typed(setup.roots, overrides)
+    check_read(setup.roots, setup.changes, unused)
+    validate(setup.roots)
     return setup
 
 
@@ -87,8 +87,8 @@ def apply_run_changes(setup: Setup, env_changes: dict[str, Any]) -> list[Change]
     stored = [(path, _restore(value)) for path, value in env_changes.items()]
     changes = []
     for path, value in _for_play(stored) if setup.play else stored:
-        if is_config(value) or any(leaf.path == path for leaf in overrides.leaves(setup.roots)):
-            changes += overrides.apply(setup.roots, [(path, value)])
+        if is_config(value) or any(leaf.path == path for leaf in leaves(setup.roots)):
+            changes += apply_overrides(setup.roots, [(path, value)])
     return changes
 
 
@@ -103,7 +103,7 @@ def _for_play(changes: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         if isinstance(value, RampCfg) or (is_config(value) and not path.startswith(_OF_THE_TASK)):
             continue
         whole = copy.deepcopy(value)
-        for _, config in overrides.configs(whole):
+        for _, config in configs(whole):
             for name in field_types(type(config)):
                 if isinstance(getattr(config, name), RampCfg):
                     setattr(config, name, None)
@@ -118,22 +118,22 @@ def evaluation_cfg(task: str, env_changes: dict[str, Any], simulation: Simulatio
     return setup.env_cfg
 
 
-def apply_user(roots: dict[str, Any], user: list[tuple[str, str]]) -> list[Change]:
+def apply_typed(roots: dict[str, Any], overrides: list[tuple[str, str]]) -> list[Change]:
     """Apply what the user typed.
 
     One path with two different values, by a flag and an override for instance, is an error.
     """
     changes: dict[str, Change] = {}
-    for change in overrides.apply(roots, user):
+    for change in apply_overrides(roots, overrides):
         earlier = changes.setdefault(change.path, change)
         if earlier.new != change.new:
-            new, other = overrides.show(earlier.new), overrides.show(change.new)
+            new, other = show(earlier.new), show(change.new)
             raise UserError(f"{change.path} is given twice, as '{new}' and as '{other}'")
     return list(changes.values())
 
 
-def _choose_preset(spec: TaskSpec, preset: str, backend: str | None, user: list[tuple[str, str]]) -> str:
+def _choose_preset(spec: TaskSpec, preset: str, backend: str | None, overrides: list[tuple[str, str]]) -> str:
     if preset != "auto":
         return preset
-    gpu = any(path.replace("-", "_") == "env.simulation.gpu" and value in ("true", "1") for path, value in user)
+    gpu = any(path.replace("-", "_") == "env.simulation.gpu" and value in ("true", "1") for path, value in overrides)
     return "cpu" if "cpu" in spec.preset_names(backend) and not gpu else "reference"

@@ -8,9 +8,10 @@ from genelab.core.files import write_json
 from genelab.core.json_data import read_json, read_json_lines
 from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE, RUN_FILE, SUMMARY_FILE, seed_directory
 from genelab.core.stats import summarize
+from genelab.core.table import Table
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run import Run
-from genelab.experiment.run_metrics import Curve, consistency, run_metrics
+from genelab.experiment.run_metrics import ReturnCurve, consistency, run_metrics
 from genelab.experiment.setup import evaluation_cfg
 from genelab.rl.cfg import TimestepAgentCfg
 from genelab.rl.evaluator import RandomPolicy, evaluate
@@ -45,12 +46,12 @@ def measure_baseline(directory: Path) -> dict[str, float]:
     return {key: metrics[key] for key in ("return_mean", "return_std", "return_ci95")}
 
 
-def read_curve(directory: Path) -> Curve:
+def read_curve(directory: Path) -> ReturnCurve:
     """The returns of a run: of its evaluations if it has any, else of its training episodes."""
     lines = read_json_lines(directory / EVALUATIONS_FILE) or read_json_lines(directory / METRICS_FILE)
     lines = [line for line in lines if "return_mean" in line]
     env, agent = Run.open(directory).configs()
-    return Curve(
+    return ReturnCurve(
         returns=[line["return_mean"] for line in lines],
         steps=[line["steps"] for line in lines],
         optimiser_steps=[optimiser_steps(agent, env.num_envs, line["iteration"]) for line in lines],
@@ -68,7 +69,7 @@ def optimiser_steps(agent: Any, num_envs: int, iteration: int) -> int:
     return max(0, control_steps - off.learning_starts // num_envs) // off.train_every * off.gradient_steps
 
 
-def _describe(directory: Path, curve: Curve, baseline: float) -> dict[str, Any]:
+def _describe(directory: Path, curve: ReturnCurve, baseline: float) -> dict[str, Any]:
     meta, lines = read_json(directory / RUN_FILE), read_json_lines(directory / METRICS_FILE)
     return {
         "iteration": meta["iteration"],
@@ -79,7 +80,7 @@ def _describe(directory: Path, curve: Curve, baseline: float) -> dict[str, Any]:
     }
 
 
-def _over_seeds(runs: list[dict[str, Any]], curves: list[Curve], baseline: float) -> dict[str, Any]:
+def _over_seeds(runs: list[dict[str, Any]], curves: list[ReturnCurve], baseline: float) -> dict[str, Any]:
     """Mean, standard deviation and 95 % interval of everything that all seeds have."""
     columns: dict[str, list[float | None]] = {"return_mean": [run["return_mean"] for run in runs]}
     for name in runs[0]["metrics"]:
@@ -95,13 +96,18 @@ def _over_seeds(runs: list[dict[str, Any]], curves: list[Curve], baseline: float
 
 
 def _print(runs: dict[str, Any], metrics: dict[str, Any], say: Callable[[str], None]) -> None:
-    say("seed  iterations  return_mean  training")
-    for seed, run in runs.items():
-        value = "-" if run["return_mean"] is None else f"{run['return_mean']:.3f}"
-        say(f"{seed:>4}  {run['iteration']:>10}  {value:>11}  {run['train_s']:>6.0f} s")
-    say("over seeds              mean         std     95 % interval")
+    rows = [
+        (seed, run["iteration"], _digits(run["return_mean"]), f"{run['train_s']:.0f} s") for seed, run in runs.items()
+    ]
+    say(str(Table(("seed", "iterations", "return_mean", "training"), rows)))
+    over_seeds = []
     for name, value in metrics.items():
-        if isinstance(value, dict):
-            say(f"{name:<20}  {value['mean']:>10.4g}  {value['std']:>10.4g}  ± {value['ci95']:.4g}")
-        elif value is not None:
-            say(f"{name:<20}  {value:>10.4g}")
+        stats = value if isinstance(value, dict) else {"mean": value}
+        mean, std, interval = (_digits(stats.get(key)) for key in ("mean", "std", "ci95"))
+        over_seeds.append((name, mean, std, f"± {interval}" if "ci95" in stats else "-"))
+    say("")
+    say(str(Table(("over seeds", "mean", "std", "95 % interval"), over_seeds)))
+
+
+def _digits(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"

@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
-from genelab.core import overrides
 from genelab.core.config import digest, to_dict
 from genelab.core.errors import UserError
+from genelab.core.overrides import validate
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.bundle import PREFIX
 from genelab.experiment.run import Run, new_directory
-from genelab.experiment.setup import Setup, apply_user, evaluation_cfg, resolve
+from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
 from genelab.experiment.viewer import open_viewer
 from genelab.experiment.warm_start import file_digest, read_warm_start
 from genelab.rl import backends
@@ -51,7 +51,7 @@ def resolve_training(request: TrainRequest) -> Setup:
         request.task,
         preset=request.preset,
         backend=request.backend,
-        user=request.overrides,
+        overrides=request.overrides,
         unused=UNUSED_IN_TRAINING,
     )
     if not setup.trains or setup.agent_cfg is None:
@@ -82,7 +82,7 @@ def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Ru
 
 
 def resume(
-    task: str, directory: Path, user: list[tuple[str, str]], say: Callable[[str], None] = print
+    task: str, directory: Path, overrides: list[tuple[str, str]], say: Callable[[str], None] = print
 ) -> tuple[Run, TrainResult]:
     """Continue a run exactly where its last state was saved. Only its length may be changed."""
     run = Run.open(directory)
@@ -90,8 +90,8 @@ def resume(
         raise UserError(f"'{directory}' is a run of task '{run.meta['task']}', not of '{task}'")
     env_cfg, agent_cfg = run.configs()
     roots = {"env": env_cfg, "agent": agent_cfg}
-    changes = apply_user(roots, user)
-    overrides.validate(roots)
+    changes = apply_typed(roots, overrides)
+    validate(roots)
     for change in changes:
         if change.old != change.new and change.path != "agent.max_iterations":
             raise UserError(

@@ -12,7 +12,7 @@ MARGIN_SHARE = 0.01
 """Margin if none is given: this share of the source engine's mean return."""
 
 
-def compare(source: Episodes, target: Episodes, margin: float, seed: int = 0) -> dict[str, Any]:
+def compare_episodes(source: Episodes, target: Episodes, margin: float, seed: int = 0) -> dict[str, Any]:
     """Every metric with its difference, interval and p-value; falls; and the verdict on the return.
 
     ``equivalent``: shown to be within the margin. ``gap``: beyond the margin, and beyond the 95 % interval of chance.

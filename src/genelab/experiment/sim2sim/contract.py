@@ -89,7 +89,7 @@ def recorded_contract(checkpoint: Path) -> tuple[Contract | None, str]:
     return Contract("its run", physics, _dof_names(scene.model, physics.joint_names), layout), ""
 
 
-def compare(reference: Contract, other: Contract, whole_scene: bool = True) -> list[Difference]:
+def differences(reference: Contract, other: Contract, whole_scene: bool = True) -> list[Difference]:
     """Differences, structural ones first.
 
     Without `whole_scene` bodies and geoms that only one has are left out: a task may be played on other ground than it

@@ -13,7 +13,7 @@ from genelab.mdp.commands import VelocityCommand
 
 WALKING = 0.05
 """m/s below which a cost of transport means nothing."""
-AXES = ("x", "y", "yaw")
+VELOCITY_NAMES = ("x", "y", "yaw")
 
 
 def effort(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
@@ -53,7 +53,7 @@ def velocity_error(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
     linear = quat_apply_inverse(quat, env.robot.body_lin_vel[:, 0])
     turning = quat_apply_inverse(quat, env.robot.body_ang_vel[:, 0])
     reached = (linear[:, 0], linear[:, 1], turning[:, 2])
-    return {f"velocity error {axis}": (commands[0][:, i] - reached[i]).abs() for i, axis in enumerate(AXES)}
+    return {f"velocity error {axis}": (commands[0][:, i] - reached[i]).abs() for i, axis in enumerate(VELOCITY_NAMES)}
 
 
 def contact(env: ManagerBasedRlEnv) -> dict[str, Tensor]:

@@ -22,7 +22,7 @@ from genelab.experiment.setup import apply_run_changes, resolve
 from genelab.experiment.sim2sim import contract
 from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, Move, applicable, attribute, moved
 from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
-from genelab.experiment.sim2sim.comparison import MARGIN_SHARE, SIGNIFICANT, compare
+from genelab.experiment.sim2sim.comparison import MARGIN_SHARE, SIGNIFICANT, compare_episodes
 from genelab.experiment.sim2sim.envs import make_env
 from genelab.experiment.sim2sim.open_loop import Motion, make_scripts, part, replay
 from genelab.experiment.sim2sim.page import gap_page
@@ -129,8 +129,8 @@ class _Lab:
         notes = [note] if note else []
         notes += [f"{name} does not report {what}" for name, c in contracts.items() for what in contract.unreported(c)]
         source = contracts[self._source]
-        found = contract.compare(recorded, source, whole_scene=False) if recorded is not None else []
-        found += [d for engine in self._targets for d in contract.compare(source, contracts[engine])]
+        found = contract.differences(recorded, source, whole_scene=False) if recorded is not None else []
+        found += [d for engine in self._targets for d in contract.differences(source, contracts[engine])]
         differences = [dataclasses.asdict(difference) for difference in found]
         broken = any(difference.structural for difference in found)
         self.record["contract"] = {"broken": broken, "differences": differences, "notes": notes}
@@ -153,10 +153,13 @@ class _Lab:
         self._half_dt = self._with_settings(HALF_DT)
         other_seeds = self._run(self._envs[self._source], f"{self._source}, other seeds", seed + 1)
         record["closed_loop"] = {engine: _episode_record(run) for engine, run in self._episodes.items()}
-        record["comparisons"] = {e: compare(source, self._episodes[e], margin, seed) for e in self._targets}
-        half_dt = compare(source, self._half_dt.episodes, margin, seed)
+        record["comparisons"] = {e: compare_episodes(source, self._episodes[e], margin, seed) for e in self._targets}
+        half_dt = compare_episodes(source, self._half_dt.episodes, margin, seed)
         half_dt["open_loop"] = self._parting(self._half_dt.motions)
-        record["self_baseline"] = {"half dt": half_dt, "other seeds": compare(source, other_seeds, margin, seed)}
+        record["self_baseline"] = {
+            "half dt": half_dt,
+            "other seeds": compare_episodes(source, other_seeds, margin, seed),
+        }
         for engine, comparison in record["comparisons"].items():
             for name, metric in comparison["metrics"].items():
                 own = half_dt["metrics"].get(name, metric)["difference"]
@@ -242,7 +245,7 @@ class _Lab:
         at_home = runs.get(infos.get("engine"), runs[self._source])
         tested = {}
         for engine, run in runs.items():
-            gap = compare(at_home, run, self.record["margin"]["value"], self._request.seed)
+            gap = compare_episodes(at_home, run, self.record["margin"]["value"], self._request.seed)
             metric = gap["metrics"]["return"]
             tested[engine] = {"return_mean": metric["target"], "fall_rate": float(run.fallen.mean())}
             tested[engine] |= {key: metric[key] for key in ("difference", "ci95")}
