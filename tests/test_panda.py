@@ -12,7 +12,7 @@ import torch
 from genelab.core.errors import UserError
 from genelab.core.math import quat_conjugate, quat_mul
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.mdp.cartesian import HandDisplacementAction, Weight
+from genelab.mdp.cartesian import GravityTorque, HandDisplacementAction
 from genelab.scene.robots.panda import ARM, FINGERS, GRIP_HEIGHT, START, arm, panda
 from genelab.tasks.manipulation.franka import pick_and_place
 
@@ -135,7 +135,7 @@ def test_weight_is_the_torque_of_gravity(env: ManagerBasedRlEnv) -> None:
     draw = torch.Generator().manual_seed(0)
     joints = env.robot.default_joint_pos + 0.5 * torch.rand(4, 9, generator=draw) - 0.25
     env.robot.write_joints(torch.arange(4), joints, torch.zeros(4, 9))
-    found = Weight(env, env.robot, list(range(7)))()
+    found = GravityTorque(env, env.robot, list(range(7)))()
     for world in range(4):
         # At rest, what MuJoCo takes off the joint forces is gravity.
         torch.testing.assert_close(
@@ -182,14 +182,18 @@ def test_targets_are_a_damped_least_squares_step_from_where_the_joints_are(env: 
     wanted = torch.cat((0.05 * action[:, :3], torch.zeros(4, 3)), dim=1).double().unsqueeze(-1)
     damped = jacobian.mT @ jacobian + 0.05**2 * torch.eye(7)
     expected = torch.linalg.solve(damped, jacobian.mT @ wanted).squeeze(-1)
-    step = env.engine.ctrl[:, :7] - env.robot.joint_pos[:, :7] + Weight(env, env.robot, list(range(7)))() / 2000.0
+    step = (
+        env.engine.ctrl[:, :7] - env.robot.joint_pos[:, :7] + GravityTorque(env, env.robot, list(range(7)))() / 2000.0
+    )
     torch.testing.assert_close(step.double(), expected, atol=1e-4, rtol=1e-3)
 
 
 def test_no_joint_is_asked_to_go_further_than_the_bound() -> None:
     env = panda_env(change=lambda cfg: setattr(cfg.actions["hand"], "scale", 1.0))
     env.action_manager.process(torch.ones(4, 4))
-    step = env.engine.ctrl[:, :7] - env.robot.joint_pos[:, :7] + Weight(env, env.robot, list(range(7)))() / 2000.0
+    step = (
+        env.engine.ctrl[:, :7] - env.robot.joint_pos[:, :7] + GravityTorque(env, env.robot, list(range(7)))() / 2000.0
+    )
     assert step.abs().max() == pytest.approx(0.2, abs=1e-5)
 
 

@@ -1,7 +1,7 @@
 """The term library: plain functions of the environment, and a few small classes."""
 
 from genelab.envs.goal import goal_reward
-from genelab.mdp.actions import JointPositionActionCfg
+from genelab.mdp.actions import ActuatorActionCfg, JointActionCfg, JointPositionActionCfg
 from genelab.mdp.cartesian import GripperActionCfg, HandDisplacementActionCfg
 from genelab.mdp.commands import UniformCommandCfg, VelocityCommandCfg
 from genelab.mdp.curriculum import terrain_levels, velocity_curriculum
@@ -68,9 +68,11 @@ from genelab.mdp.shaping import progress, trot
 from genelab.mdp.terminations import joint_beyond, survived, tilted, time_out
 
 __all__ = [
+    "ActuatorActionCfg",
     "GripperActionCfg",
     "HandDisplacementActionCfg",
     "JointAccL2",
+    "JointActionCfg",
     "JointPositionActionCfg",
     "PlaceCommandCfg",
     "UniformCommandCfg",

@@ -1,8 +1,8 @@
-"""Action terms."""
+"""Action terms: controls of joints, and of actuators that drive something else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -12,49 +12,68 @@ from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.entity import Entity, index_of
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm
-from genelab.envs.terms import match_joints, owner_of
+from genelab.envs.terms import match_joints, match_names, owner_of
+
+JointActionKind = Literal["position", "velocity", "effort"]
 
 
 @dataclass(kw_only=True)
-class JointPositionActionCfg(ActionTermCfg):
-    """Targets for position servos: ``target = offset + scale * action``, in metres or radians."""
+class JointActionCfg(ActionTermCfg):
+    """Controls of the actuators of joints: ``control = offset + scale * action``."""
 
+    kind: JointActionKind
+    """What the actuators take. An actuator of another kind is an error.
+
+    ``position``: a target of position servos, m or rad. ``velocity``: a target of velocity servos, m/s or rad/s.
+    ``effort``: the control of motors, N or N m where gain and gear are 1.
+    """
     entity: str | None = None
     """Whose joints; None: the first robot's, or those of the entity that `joints` names (``arm/elbow``)."""
     joints: str | tuple[str, ...] = ".*"
     """Regular expressions over joint names."""
     scale: float = 1.0
     default_offset: bool = True
-    """Offset targets by the robot's default joint positions; otherwise by zero."""
+    """Offset position targets by the robot's default joint positions; otherwise by zero."""
 
-    def build(self, name: str, env: ManagerBasedRlEnv) -> "JointPositionAction":
-        return JointPositionAction(name, self, env)
+    def unused_fields(self) -> dict[str, str]:
+        return {} if self.kind == "position" else {"default_offset": f"an action of kind {self.kind} has no offset"}
+
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "JointAction":
+        return JointAction(name, self, env)
 
 
-class JointPositionAction(ActionTerm):
-    """Writes position targets to the actuators of the chosen joints, in joint order."""
+@dataclass(kw_only=True)
+class JointPositionActionCfg(JointActionCfg):
+    """Targets for position servos: ``target = offset + scale * action``, in metres or radians."""
 
-    cfg: JointPositionActionCfg
+    kind: JointActionKind = "position"
 
-    def __init__(self, name: str, cfg: JointPositionActionCfg, env: ManagerBasedRlEnv):
+
+class JointAction(ActionTerm):
+    """Writes the controls of the actuators of the chosen joints, in joint order."""
+
+    cfg: JointActionCfg
+
+    def __init__(self, name: str, cfg: JointActionCfg, env: ManagerBasedRlEnv):
         robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
         joints = match_joints(cfg.joints, robot)
         self.joint_names = [robot.joint_names[j] for j in joints]
         super().__init__(name, cfg, env, len(joints))
         self._joints = index_of(joints, env.device)
-        self._actuators = index_of(servos_of(robot, self.joint_names), env.device)
-        offset = robot.default_joint_pos[self._joints]
-        self._offset = offset if cfg.default_offset else torch.zeros_like(offset)
+        self._actuators = index_of(actuators_of(robot, self.joint_names, cfg.kind), env.device)
+        default = robot.default_joint_pos[self._joints]
+        self._offset = default if cfg.kind == "position" and cfg.default_offset else torch.zeros_like(default)
 
     def apply(self, action: Tensor) -> None:
-        target = torch.add(self._offset, action, alpha=self.cfg.scale)
+        control = torch.add(self._offset, action, alpha=self.cfg.scale)
         bias = self._robot.encoder_bias
-        if bias is not None:  # a servo closes its loop on what its encoder shows
-            target -= bias[:, self._joints]
-        self._env.engine.ctrl[:, self._actuators] = target
+        if bias is not None and self.cfg.kind == "position":  # a servo closes its loop on what its encoder shows
+            control -= bias[:, self._joints]
+        self._env.engine.ctrl[:, self._actuators] = control
 
     def describe(self) -> dict[str, Any]:
         return {
+            "kind": f"Joint{self.cfg.kind.capitalize()}Action",
             "dim": self.dim,
             "entity": self._robot.name,
             "joints": self.joint_names,
@@ -63,14 +82,65 @@ class JointPositionAction(ActionTerm):
         }
 
 
-def servos_of(robot: Entity, joint_names: Sequence[str]) -> list[int]:
-    """The actuator of each of these joints, as indices into ``engine.ctrl``."""
-    layout = robot.layout
-    drives = dict(zip(layout.actuated_joints, layout.actuator_ids.tolist(), strict=True))
-    for joint in joint_names:
-        if joint not in drives:
-            others = ", ".join(dict.fromkeys(layout.transmissions))
-            raise UserError(
-                f"joint '{joint}' of '{robot.name}' has no actuator (there is one of {others or 'nothing'})"
-            )
-    return [drives[joint] for joint in joint_names]
+@dataclass(kw_only=True)
+class ActuatorActionCfg(ActionTermCfg):
+    """Controls of actuators by their names, whatever they drive: ``control = scale * action``.
+
+    For actuators of tendons, sites and bodies, and for models whose actuators are of several kinds.
+    """
+
+    entity: str | None = None
+    """Whose actuators; None: the first robot's, or those of the entity that `actuators` names (``arm/grasp``)."""
+    actuators: str | tuple[str, ...] = ".*"
+    """Regular expressions over actuator names."""
+    scale: float = 1.0
+
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "ActuatorAction":
+        return ActuatorAction(name, self, env)
+
+
+class ActuatorAction(ActionTerm):
+    """See `ActuatorActionCfg`."""
+
+    cfg: ActuatorActionCfg
+
+    def __init__(self, name: str, cfg: ActuatorActionCfg, env: ManagerBasedRlEnv):
+        self._robot = owner_of(env, [cfg.actuators], cfg.entity)
+        layout = self._robot.layout
+        chosen = match_names(cfg.actuators, layout.actuator_names, "actuator", layout.name)
+        super().__init__(name, cfg, env, len(chosen))
+        self.actuator_names = [layout.actuator_names[i] for i in chosen]
+        self._actuators = index_of(layout.actuator_ids[chosen], env.device)
+
+    def apply(self, action: Tensor) -> None:
+        self._env.engine.ctrl[:, self._actuators] = self.cfg.scale * action
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "dim": self.dim,
+            "entity": self._robot.name,
+            "actuators": self.actuator_names,
+            "scale": self.cfg.scale,
+        }
+
+
+def actuators_of(robot: Entity, joint_names: Sequence[str], kind: JointActionKind) -> list[int]:
+    """The actuator of one kind of each of these joints, as indices into ``engine.ctrl``."""
+    return [_actuator_of(robot, joint, kind) for joint in joint_names]
+
+
+def _actuator_of(robot: Entity, joint: str, kind: JointActionKind) -> int:
+    layout, label = robot.layout, f"joint '{joint}' of '{robot.name}'"
+    driving = [i for i, driven in enumerate(layout.actuated_joints) if driven == joint]
+    if not driving:
+        others = ", ".join(dict.fromkeys(layout.transmissions))
+        hint = f" (there are actuators of {others})" if others else ""
+        raise UserError(f"{label} has no actuator{hint}")
+    found = [i for i in driving if layout.actuator_kinds[i] == kind]
+    names = ", ".join(f"'{layout.actuator_names[i]}'" for i in (found or driving))
+    if not found:
+        kinds = " and ".join(dict.fromkeys(layout.actuator_kinds[i] for i in driving))
+        raise UserError(f"{label} cannot take an action of kind {kind}: its actuator {names} is of kind {kinds}")
+    if len(found) > 1:
+        raise UserError(f"{label} has several actuators of kind {kind}: {names}")
+    return int(layout.actuator_ids[found[0]])

@@ -12,7 +12,7 @@ from genelab.envs.entity import Entity, index_of
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm
 from genelab.envs.terms import match_joints, match_names, owner_of
-from genelab.mdp.actions import servos_of
+from genelab.mdp.actions import actuators_of
 
 
 @dataclass(kw_only=True)
@@ -55,10 +55,10 @@ class HandDisplacementAction(ActionTerm):
         self._joints = index_of(joints, env.device)
         self._hand, self._body = hand, int(robot.layout.body_ids[hand])
         self._dofs = index_of(robot.layout.qvel_ids[joints], env.device)
-        servos = servos_of(robot, self.joint_names)
+        servos = actuators_of(robot, self.joint_names, "position")
         self._servos = index_of(servos, env.device)
         self._kp = torch.tensor(env.scene.model.actuator_gainprm[servos, 0], dtype=torch.float32, device=env.device)
-        self._weight = Weight(env, robot, joints)
+        self._gravity_torque = GravityTorque(env, robot, joints)
         self._ridge = cfg.damping**2 * torch.eye(6, device=env.device)
         env.engine.reset(torch.arange(env.num_envs, device=env.device))
         self._upright = robot.body_quat[:1, hand].clone()
@@ -69,13 +69,19 @@ class HandDisplacementAction(ActionTerm):
         turn = 2.0 * back[:, 1:] * torch.sign(back[:, :1])  # rotation vector, for the small angles it is about
         wanted = torch.cat((self.cfg.scale * action, turn), dim=-1).unsqueeze(-1)
         jacobian = engine.jacobian(self._body)[:, :, self._dofs]
-        across = jacobian.transpose(1, 2)
-        step = (across @ torch.linalg.solve(jacobian @ across + self._ridge, wanted)).squeeze(-1)
+        transposed = jacobian.transpose(1, 2)
+        step = (transposed @ torch.linalg.solve(jacobian @ transposed + self._ridge, wanted)).squeeze(-1)
         step = step.clamp(-self.cfg.max_joint_step, self.cfg.max_joint_step)
-        engine.ctrl[:, self._servos] = robot.joint_pos[:, self._joints] + step - self._weight() / self._kp
+        engine.ctrl[:, self._servos] = robot.joint_pos[:, self._joints] + step - self._gravity_torque() / self._kp
 
     def describe(self) -> dict[str, Any]:
-        return {"dim": self.dim, "joints": self.joint_names, "hand": self.cfg.hand, "scale": self.cfg.scale}
+        return {
+            "dim": self.dim,
+            "entity": self._robot.name,
+            "joints": self.joint_names,
+            "hand": self.cfg.hand,
+            "scale": self.cfg.scale,
+        }
 
 
 @dataclass(kw_only=True)
@@ -104,7 +110,7 @@ class GripperAction(ActionTerm):
         super().__init__(name, cfg, env, dim=1)
         self.joint_names = [robot.joint_names[j] for j in joints]
         self._joints = index_of(joints, env.device)
-        self._servos = index_of(servos_of(robot, self.joint_names), env.device)
+        self._servos = index_of(actuators_of(robot, self.joint_names, "position"), env.device)
         self._low, self._high = robot.joint_limits[self._joints].unbind(-1)
 
     def apply(self, action: Tensor) -> None:
@@ -112,21 +118,26 @@ class GripperAction(ActionTerm):
         self._env.engine.ctrl[:, self._servos] = (mean + self.cfg.scale * action).clamp(self._low, self._high)
 
     def describe(self) -> dict[str, Any]:
-        return {"dim": self.dim, "joints": self.joint_names, "scale": self.cfg.scale}
+        return {
+            "dim": self.dim,
+            "entity": self._robot.name,
+            "joints": self.joint_names,
+            "scale": self.cfg.scale,
+        }
 
 
-class Weight:
+class GravityTorque:
     """The torque of gravity on hinges of a robot, from the compiled masses and the present pose."""
 
     def __init__(self, env: ManagerBasedRlEnv, robot: Entity, joints: list[int]):
         model, entity, device = env.scene.model, robot.layout, env.device
         self._robot = robot
-        place = {int(body): i for i, body in enumerate(entity.body_ids)}
+        index = {int(body): i for i, body in enumerate(entity.body_ids)}
         ids = entity.joint_ids[joints]
-        carried = torch.zeros(len(joints), len(place), device=device)
-        for body, i in place.items():
+        carried = torch.zeros(len(joints), len(index), device=device)
+        for body, i in index.items():
             above = body
-            while above in place:
+            while above in index:
                 carried[[j for j, joint in enumerate(ids) if model.jnt_bodyid[joint] == above], i] = 1.0
                 above = int(model.body_parentid[above])
 
@@ -135,7 +146,7 @@ class Weight:
 
         self._mass = carried * floats(model.body_mass[entity.body_ids])
         self._com = floats(model.body_ipos[entity.body_ids])
-        self._bodies = torch.tensor([place[int(body)] for body in model.jnt_bodyid[ids]], device=device)
+        self._bodies = torch.tensor([index[int(body)] for body in model.jnt_bodyid[ids]], device=device)
         self._axis, self._anchor = floats(model.jnt_axis[ids]), floats(model.jnt_pos[ids])
         self._gravity = floats(model.opt.gravity)
 

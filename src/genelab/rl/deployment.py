@@ -106,7 +106,9 @@ def _recurrent(deployed: Deployed) -> dict[str, Any] | None:
 def _robot(env: ManagerBasedRlEnv, robot: Entity) -> dict[str, Any]:
     """Joints in the order of observations. A joint without a servo has null for its actuator, gains and limits."""
     model, entity = env.scene.model, robot.layout
-    drives = dict(zip(entity.actuated_joints, entity.actuator_ids.tolist(), strict=True))
+    # Of several actuators of a joint, the position servo is what the gains below are about.
+    order = sorted(range(len(entity.actuator_ids)), key=lambda i: entity.actuator_kinds[i] == "position")
+    drives = {entity.actuated_joints[i]: int(entity.actuator_ids[i]) for i in order}
     actuators = [drives.get(joint) for joint in robot.joint_names]
     gains = [(None, None) if a is None else _gains(model, a) for a in actuators]
     limits = [_effort_limits(model, a, int(j)) for a, j in zip(actuators, entity.joint_ids, strict=True)]

@@ -41,6 +41,8 @@ class EntityLayout:
     """The joint each actuator drives; None for an actuator of a tendon, a site or a body."""
     transmissions: tuple[str, ...]
     """What each actuator drives, as kind and name: ``tendon 'grasp'``."""
+    actuator_kinds: tuple[str, ...]
+    """What each actuator's control is: ``position``, ``velocity``, ``effort``, or ``other`` (muscles, dampers, …)."""
     site_names: tuple[str, ...]
     """Points fixed to a body: feet, sensors."""
     site_bodies: np.ndarray
@@ -88,6 +90,7 @@ def locate(model: mujoco.MjModel, entity: str) -> EntityLayout:
         actuator_ids=ids([actuator.id for actuator in actuators]),
         actuated_joints=tuple(name if kind == "joint" else None for kind, name in driven),
         transmissions=tuple(f"{kind} '{name}'" for kind, name in driven),
+        actuator_kinds=tuple(_control_kind(model, actuator.id) for actuator in actuators),
         site_names=short(sites),
         site_bodies=ids([site.bodyid[0] for site in sites]),
         site_pos=np.array([site.pos for site in sites], dtype=np.float64).reshape(-1, 3),
@@ -119,6 +122,24 @@ def _driven(model: mujoco.MjModel, actuator: int, prefix: str) -> tuple[str, str
     kind, target = _TRANSMISSIONS[int(model.actuator_trntype[actuator])], int(model.actuator_trnid[actuator, 0])
     named = {"joint": model.joint, "tendon": model.tendon, "body": model.body}.get(kind, model.site)(target)
     return kind, named.name.removeprefix(prefix)
+
+
+def _control_kind(model: mujoco.MjModel, actuator: int) -> str:
+    """What an actuator's control is, from its law: force = gain * control + bias (position, velocity)."""
+    gain, (_, stiffness, damping) = model.actuator_gainprm[actuator, 0], model.actuator_biasprm[actuator, :3]
+    if model.actuator_dyntype[actuator] in (mujoco.mjtDyn.mjDYN_MUSCLE, mujoco.mjtDyn.mjDYN_USER):
+        return "other"
+    if model.actuator_gaintype[actuator] != mujoco.mjtGain.mjGAIN_FIXED:
+        return "other"
+    if model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE or (stiffness == 0.0 and damping != -gain):
+        return "effort"
+    if stiffness == 0.0:
+        return "velocity"
+    if stiffness != -gain:
+        return "other"
+    # The control of an integrated velocity servo is the speed of its target.
+    integrated = model.actuator_dyntype[actuator] == mujoco.mjtDyn.mjDYN_INTEGRATOR
+    return "velocity" if integrated else "position"
 
 
 def _free_name(wanted: str, taken: list[str]) -> str:

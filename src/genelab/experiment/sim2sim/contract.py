@@ -155,7 +155,7 @@ def _responses(env: PairedEnv) -> dict[str, str]:
     """For each actuator, the joint that it accelerates most, where that is clear. Engines cannot mislabel this."""
     model, engine = env.scene.model, env.engine
     dofs = _dof_names(model, tuple(model.joint(i).name for i in range(model.njnt)))
-    rest = env.scene.default_qpos[model.jnt_qposadr[model.actuator_trnid[:, 0]]]
+    rest = _holding_controls(env)
     found: dict[str, str] = {}
     for actuator in range(model.nu):
         velocities = []
@@ -170,6 +170,19 @@ def _responses(env: PairedEnv) -> dict[str, str]:
         if most > max(1e-6, CLEAR * (others[0] if others else 0.0)):
             found[model.actuator(actuator).name] = dofs[int(change.argmax())]
     return found
+
+
+def _holding_controls(env: PairedEnv) -> np.ndarray:
+    """(nu,) the default position for position servos of joints, zero for other actuators."""
+    controls = np.zeros(env.scene.model.nu)
+    for layout in env.scene.entities.values():
+        position = dict(zip(layout.joint_names, env.scene.default_qpos[layout.qpos_ids], strict=True))
+        for actuator, joint, kind in zip(
+            layout.actuator_ids, layout.actuated_joints, layout.actuator_kinds, strict=True
+        ):
+            if kind == "position" and joint in position:
+                controls[actuator] = position[joint]
+    return controls
 
 
 def _dof_names(model: mujoco.MjModel, joints: tuple[str, ...]) -> tuple[str, ...]:
