@@ -6,7 +6,8 @@ import pytest
 
 from genelab.core.errors import UserError
 from genelab.scene.robots.cartpole import double_pole, single_pole
-from genelab.scene.scene import ContactSensorCfg, EntityCfg, GroundCfg, Scene, SceneCfg
+from genelab.scene.scene import EntityCfg, GroundCfg, Scene, SceneCfg
+from genelab.scene.sensors import ContactSensorCfg
 
 POLES = {
     "single": {
@@ -168,19 +169,17 @@ def test_a_free_root_joint_is_located_apart_from_the_other_joints():
 def test_a_contact_sensor_is_three_numbers_of_the_sensor_data():
     cfg = SceneCfg(
         objects={"ball": EntityCfg(model=ball)},
-        contact_sensors={
-            "any": ContactSensorCfg(side="ball/ball"),
-            "geom": ContactSensorCfg(side="ball/ball", kind="geom"),
+        sensors={
+            "any": ContactSensorCfg(sides=("ball/ball",)),
+            "geom": ContactSensorCfg(sides=("ball/ball",), kind="geom"),
         },
     )
     scene = Scene(cfg, dt=0.005)
-    assert scene.contact_slices == {"any": slice(0, 3), "geom": slice(3, 6)}
+    assert scene.contact_columns == {"any": slice(0, 3), "geom": slice(3, 6)}
 
 
 def test_a_contact_sensor_on_something_that_is_not_there_is_an_error_that_names_it():
-    cfg = SceneCfg(
-        objects={"ball": EntityCfg(model=ball)}, contact_sensors={"touch": ContactSensorCfg(side="ball/cube")}
-    )
+    cfg = SceneCfg(objects={"ball": EntityCfg(model=ball)}, sensors={"touch": ContactSensorCfg(sides=("ball/cube",))})
     with pytest.raises(UserError, match="cube"):
         Scene(cfg, dt=0.005)
 

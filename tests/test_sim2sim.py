@@ -35,7 +35,8 @@ from genelab.experiment.sim2sim.envs import make_env
 from genelab.experiment.sim2sim.open_loop import make_scripts, part, replay
 from genelab.mdp import JointPositionActionCfg, UniformCommandCfg, VelocityCommandCfg
 from genelab.rl.backends.base import Policy
-from genelab.scene.scene import ContactSensorCfg, EntityCfg, SceneCfg
+from genelab.scene.scene import EntityCfg, SceneCfg
+from genelab.scene.sensors import ContactSensorCfg
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 SHORT = ("--env.episode_length_s", "0.5", "--episodes", "6")
@@ -157,7 +158,7 @@ def pushing(limit: float = 0.6) -> ManagerBasedRlEnvCfg:
         scene=SceneCfg(
             robots={"robot": EntityCfg(model=block)},
             objects={"ball": EntityCfg(model=ball)},
-            contact_sensors={"sole": ContactSensorCfg(side="robot/block", kind="geom")},
+            sensors={"sole": ContactSensorCfg(sides=("robot/block",), kind="geom")},
         ),
         simulation=SimulationCfg(dt=0.005),
         num_envs=6,

@@ -139,7 +139,8 @@ def test_a_mirrored_robot_scans_the_mirrored_ground(scanning: ManagerBasedRlEnv)
     yaw = torch.tensor([[0.9, 0.0, 0.0, 0.3], [0.9, 0.0, 0.0, -0.3]])
     yaw = torch.nn.functional.normalize(yaw)
     scanning.robot.write_root(torch.arange(2), middle + sideways, yaw)
-    scans = mdp.height_scan(scanning)
+    scanning.sensors.update()
+    scans = scanning.sensors["height_scan"].data
     assert float((scans[0] - scans[1]).abs().max()) > 0.05
     obs = torch.zeros(2, 232)
     obs[:, 45:] = scans

@@ -22,7 +22,6 @@ from genelab.tasks.velocity.go1 import FEET, THIGHS, flat
 FACTS = json.loads((Path(__file__).parent / "data/go1.json").read_text())
 BODIES = {body["name"]: body for body in FACTS["bodies"]}
 JOINTS = {joint["name"]: joint for body in FACTS["bodies"] for joint in body["joints"] if joint["type"] == "hinge"}
-FEET_SENSORS, THIGH_SENSORS = slice(0, 4), slice(4, 8)
 
 
 def go1_env(num_envs: int = 4, play: bool = True, change: Callable[[Any], None] | None = None) -> ManagerBasedRlEnv:
@@ -170,20 +169,19 @@ def test_rewards_of_the_trunks_motion_are_those_computed_by_hand(env: ManagerBas
 
 
 def test_air_time_counts_feet_in_the_air_for_a_tenth_to_half_a_second(env: ManagerBasedRlEnv) -> None:
-    env.contacts.air_time[:, FEET_SENSORS] = torch.tensor([0.05, 0.2, 0.45, 0.55])
-    env.contacts.air_time[:, THIGH_SENSORS] = 0.3
+    env.sensors["feet"].data.air_time[:] = torch.tensor([0.05, 0.2, 0.45, 0.55])
+    env.sensors["thighs"].data.air_time[:] = 0.3
     env.command_manager["velocity"][:] = torch.tensor([[1.0, 0, 0], [0, 0, 0.2], [0.05, 0, 0.04], [0, 0, 0]])
     term = env.cfg.rewards["air_time"]
-    feet = torch.arange(4)
-    assert mdp.feet_air_time(env, **{**term.params, "feet": feet}).tolist() == [2, 2, 0, 0]
+    assert mdp.feet_air_time(env, **{**term.params, "feet": env.sensors["feet"]}).tolist() == [2, 2, 0, 0]
 
 
 def test_slip_is_the_squared_horizontal_speed_of_feet_in_contact(env: ManagerBasedRlEnv) -> None:
     lively(env)
-    env.contacts.in_contact[:, FEET_SENSORS] = torch.tensor([True, False, True, False])
+    env.sensors["feet"].data.in_contact[:] = torch.tensor([True, False, True, False])
     env.command_manager["velocity"][3] = 0.0
     sites = torch.tensor([env.robot.site_names.index(leg) for leg in LEGS])
-    slip = mdp.feet_slip(env, torch.arange(4), sites, "velocity", 0.05)  # type: ignore[arg-type]
+    slip = mdp.feet_slip(env, env.sensors["feet"], sites, "velocity", 0.05)  # type: ignore[arg-type]
     for world in range(3):
         data, twist = env.engine.world_data(world), np.zeros(6)
         expected = 0.0
@@ -216,12 +214,12 @@ def test_joint_rewards_are_those_computed_by_hand(env: ManagerBasedRlEnv) -> Non
     ("down", "reward"), [("1001", 1.0), ("0110", 1.0), ("1111", 0.0), ("0000", 0.0), ("1100", 0.0), ("1000", 0.0)]
 )
 def test_trot_is_one_diagonal_pair_on_the_ground(env: ManagerBasedRlEnv, down: str, reward: float) -> None:
-    feet = torch.arange(4)
-    env.contacts.in_contact[:, :4] = torch.tensor([foot == "1" for foot in down])
-    env.contacts.air_time[:] = 0.1
+    feet = env.sensors["feet"]
+    feet.data.in_contact[:] = torch.tensor([foot == "1" for foot in down])
+    feet.data.air_time[:] = 0.1
     env.command_manager[COMMAND][:] = torch.tensor([0.5, 0.0, 0.0])
     assert mdp.trot(env, feet, COMMAND, threshold=0.1).tolist() == [reward] * env.num_envs
-    env.contacts.air_time[0] = 0.5  # held up too long
+    feet.data.air_time[0] = 0.5  # held up too long
     env.command_manager[COMMAND][1] = 0.0  # to stand
     assert mdp.trot(env, feet, COMMAND, threshold=0.1)[:2].tolist() == [0.0, 0.0]
 
@@ -239,10 +237,10 @@ def test_progress_is_the_speed_along_the_command_up_to_the_commanded_one(env: Ma
 
 
 def test_a_touching_thigh_costs_once(env: ManagerBasedRlEnv) -> None:
-    env.contacts.in_contact[0, 4:6] = True
-    env.contacts.in_contact[1, 0] = True
-    assert mdp.any_contact(env, THIGH_SENSORS).tolist() == [1.0, 0.0, 0.0, 0.0]  # type: ignore[arg-type]
-    assert env.contacts.names == [*FEET, *THIGHS]
+    env.sensors["thighs"].data.in_contact[0, :2] = True
+    env.sensors["feet"].data.in_contact[1, 0] = True
+    assert mdp.any_contact(env, env.sensors["thighs"]).tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert [env.cfg.scene.sensors[name].side_names for name in ("feet", "thighs")] == [FEET, THIGHS]
 
 
 def test_an_episode_ends_beyond_seventy_degrees(env: ManagerBasedRlEnv) -> None:
@@ -261,27 +259,28 @@ def test_contact_timers_follow_a_fall_from_a_height(env: ManagerBasedRlEnv) -> N
     pos[:, 2] = 0.6
     env.robot.write_root(torch.arange(4), pos=pos)
     flight = 0
+    sensor = env.sensors["feet"]
     for step in range(1, 101):
         env.step(torch.zeros(4, 12))
-        touching = env.contacts.in_contact[0, 0]
+        touching = sensor.data.in_contact[0, 0]
         if not touching:
-            assert float(env.contacts.air_time[0, 0]) == pytest.approx(step * env.step_dt, abs=1e-5)
-            assert float(env.contacts.contact_time[0, 0]) == 0.0
+            assert float(sensor.data.air_time[0, 0]) == pytest.approx(step * env.step_dt, abs=1e-5)
+            assert float(sensor.data.contact_time[0, 0]) == 0.0
             continue
         flight = step - 1
         break
     assert flight > 5
-    assert bool(env.contacts.first_contact[0, 0])
-    assert float(env.contacts.last_air_time[0, 0]) == pytest.approx(flight * env.step_dt, abs=1e-5)
-    assert float(env.contacts.air_time[0, 0]) == 0.0
-    assert float(env.contacts.contact_time[0, 0]) == pytest.approx(env.step_dt)
+    assert bool(sensor.data.first_contact[0, 0])
+    assert float(sensor.data.last_air_time[0, 0]) == pytest.approx(flight * env.step_dt, abs=1e-5)
+    assert float(sensor.data.air_time[0, 0]) == 0.0
+    assert float(sensor.data.contact_time[0, 0]) == pytest.approx(env.step_dt)
     for _ in range(100):
         env.step(torch.zeros(4, 12))
-    assert not bool(env.contacts.first_contact[:, FEET_SENSORS].any())
-    assert float(env.contacts.contact_time[0, 0]) > 1.0
-    env._reset_worlds(torch.tensor([0]))
-    assert float(env.contacts.contact_time[0, 0]) == 0.0
-    assert float(env.contacts.contact_time[1, 0]) > 1.0
+    assert not bool(sensor.data.first_contact.any())
+    assert float(sensor.data.contact_time[0, 0]) > 1.0
+    env.reset(env_ids=torch.tensor([0]))
+    assert float(sensor.data.contact_time[0, 0]) == 0.0
+    assert float(sensor.data.contact_time[1, 0]) > 1.0
 
 
 def test_feet_feel_the_robots_weight(env: ManagerBasedRlEnv) -> None:
@@ -289,7 +288,7 @@ def test_feet_feel_the_robots_weight(env: ManagerBasedRlEnv) -> None:
         env.step(torch.zeros(4, 12))
     weight = FACTS["total_mass"] * 9.81
     torch.testing.assert_close(
-        env.contacts.force[:, FEET_SENSORS, 2].sum(dim=1), torch.full((4,), weight), rtol=0.02, atol=0.0
+        env.sensors["feet"].data.force[..., 2].sum(dim=1), torch.full((4,), weight), rtol=0.02, atol=0.0
     )
 
 

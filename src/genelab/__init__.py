@@ -42,7 +42,7 @@ _PUBLIC = {
         "SuccessTermCfg",
     ),
     "genelab.rl.cfg": ("RslRlDistributionCfg", "RslRlModelCfg", "RslRlOnPolicyRunnerCfg", "RslRlPpoCfg"),
-    "genelab.scene.scene": ("ContactSensorCfg", "EntityCfg", "GroundCfg", "SceneCfg"),
+    "genelab.scene.scene": ("EntityCfg", "GroundCfg", "SceneCfg"),
 }
 """Public names by the module they live in. They are imported on first use, so that ``import genelab`` stays light."""
 

@@ -6,20 +6,22 @@ import pytest
 import torch
 
 from genelab.engines import make_engine
-from genelab.scene.scene import ContactSensorCfg, EntityCfg, GroundCfg, Scene, SceneCfg
+from genelab.scene.scene import EntityCfg, GroundCfg, Scene, SceneCfg
+from genelab.scene.sensors import ContactSensorCfg
 from worlds import BOX_HALF, BOX_MASS, GRAVITY, ball, box, busy_scene, every, ids, shapes, stairs, tower
 
 
 def test_every_shape_falls_to_the_ground_and_lies_there(engine_name, tolerance):
     names = ("sphere", "capsule", "cylinder", "box")
-    sensors = {name: ContactSensorCfg(side=f"shapes/{name}") for name in names}
-    scene = Scene(SceneCfg(objects={"shapes": EntityCfg(model=shapes)}, contact_sensors=sensors), 0.005)
+    sensors = {name: ContactSensorCfg(sides=(f"shapes/{name}",)) for name in names}
+    scene = Scene(SceneCfg(objects={"shapes": EntityCfg(model=shapes)}, sensors=sensors), 0.005)
     engine = make_engine(engine_name, scene, 2)
     engine.step(400)
     heights = engine.body_pos[1, 1:, 2]
     torch.testing.assert_close(heights, torch.tensor([0.1, 0.1, 0.05, 0.1]), atol=tolerance.penetration, rtol=0)
     for name in names:
-        assert engine.contact(name)[1, 2].item() == pytest.approx(BOX_MASS * GRAVITY, rel=5 * tolerance.contact_force)
+        force = engine.contact(name)[1, 0, 2].item()
+        assert force == pytest.approx(BOX_MASS * GRAVITY, rel=5 * tolerance.contact_force)
 
 
 def test_a_height_field_is_where_its_heights_are(engine_name, tolerance):
@@ -49,7 +51,7 @@ def test_a_box_at_rest_presses_on_the_ground_with_its_weight_and_does_not_sink(e
     engine = make_engine(engine_name, busy_scene(), 1)
     engine.step(300)
     weight = BOX_MASS * GRAVITY
-    force = engine.contact("box")[0]
+    force = engine.contact("box")[0, 0]
     assert force[2].item() == pytest.approx(weight, rel=tolerance.contact_force)
     assert force[:2].abs().max().item() < tolerance.contact_force * weight
     height = engine.body_pos[0, engine.model.body("box/box").id, 2].item()
@@ -59,15 +61,15 @@ def test_a_box_at_rest_presses_on_the_ground_with_its_weight_and_does_not_sink(e
 
 def test_the_two_sides_of_a_contact_feel_opposite_forces(engine_name, tolerance):
     sensors = {
-        "box": ContactSensorCfg(side="box/box", kind="geom", other="ground", other_kind="geom"),
-        "ground": ContactSensorCfg(side="ground", kind="geom", other="box/box", other_kind="geom"),
+        "box": ContactSensorCfg(sides=("box/box",), kind="geom", other="ground", other_kind="geom"),
+        "ground": ContactSensorCfg(sides=("ground",), kind="geom", other="box/box", other_kind="geom"),
     }
-    scene = Scene(SceneCfg(objects={"box": EntityCfg(model=box)}, contact_sensors=sensors), 0.005)
+    scene = Scene(SceneCfg(objects={"box": EntityCfg(model=box)}, sensors=sensors), 0.005)
     engine = make_engine(engine_name, scene, 1)
     engine.step(300)
     weight = BOX_MASS * GRAVITY
-    assert engine.contact("box")[0, 2].item() == pytest.approx(weight, rel=tolerance.contact_force)
-    assert engine.contact("ground")[0, 2].item() == pytest.approx(-weight, rel=tolerance.contact_force)
+    assert engine.contact("box")[0, 0, 2].item() == pytest.approx(weight, rel=tolerance.contact_force)
+    assert engine.contact("ground")[0, 0, 2].item() == pytest.approx(-weight, rel=tolerance.contact_force)
 
 
 def test_a_body_in_the_air_feels_no_contact(engine_name):

@@ -36,7 +36,7 @@ def test_arrays_are_float32_with_worlds_first_in_the_order_of_the_compiled_model
         array = getattr(engine, name)
         assert tuple(array.shape) == shape, name
         assert array.dtype == torch.float32, name
-    assert engine.contact("box").shape == (3, 3)
+    assert engine.contact("box").shape == (3, 1, 3)
     assert engine.contact("box").dtype == torch.float32
     assert engine.failed.shape == (3,)
     assert engine.failed.dtype == torch.bool

@@ -11,7 +11,8 @@ from genelab.engines import ENGINES, make_engine
 from genelab.engines.base import Engine
 from genelab.scene.objects import marker
 from genelab.scene.robots.panda import panda
-from genelab.scene.scene import ContactSensorCfg, EntityCfg, GroundCfg, Scene, SceneCfg
+from genelab.scene.scene import EntityCfg, GroundCfg, Scene, SceneCfg
+from genelab.scene.sensors import ContactSensorCfg
 
 GRAVITY = 9.81
 BOX_HALF, BOX_MASS = 0.1, 2.0
@@ -208,7 +209,7 @@ def busy_scene(dt: float = 0.005) -> Scene:
         SceneCfg(
             robots={"robot": EntityCfg(model=arm, joint_pos={"hinge": 0.2})},
             objects={"box": EntityCfg(model=box)},
-            contact_sensors={"box": ContactSensorCfg(side="box/box")},
+            sensors={"box": ContactSensorCfg(sides=("box/box",))},
         ),
         dt,
     )

@@ -99,13 +99,21 @@ class Engine(ABC):
     def actuator_force(self) -> Tensor:
         """(N, nu) force or torque of each actuator."""
 
-    @abstractmethod
     def contact(self, sensor: str) -> Tensor:
-        """(N, 3) net contact force on the sensor's side, world frame, newtons."""
+        """(N, S, 3) net contact force on each side of a contact sensor, world frame, newtons."""
+        if sensor not in self.scene.contact_columns:
+            raise unknown("contact sensor", sensor, self.scene.contact_columns)
+        return self._contact(sensor)
 
     @abstractmethod
-    def ray(self, origins: Tensor, directions: Tensor) -> Tensor:
-        """Distance along each ray to the first geom, or -1.  (N, R, 3), (N, R, 3) -> (N, R)"""
+    def _contact(self, sensor: str) -> Tensor: ...
+
+    @abstractmethod
+    def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
+        """Distance along each ray to the first geom, or -1.  (N, R, 3), (N, R, 3) -> (N, R)
+
+        Geoms of the body with the id `exclude_body` are transparent.
+        """
 
     def jacobian(self, body: int) -> Tensor:
         """How a body's frame moves with each degree of freedom.  (N, 6, nv)

@@ -54,7 +54,7 @@ class GenesisEngine(Engine):
             self._solver = self._loaded.solver
             self._friction = self._floats(self.model.geom_friction).repeat(num_envs, 1, 1)
             self._set_actuators()
-            self._sides = {name: self._sensor_sides(name) for name in scene.contact_slices}
+            self._sides = {name: self._sensor_sides(name) for name in scene.contact_sensors}
             if changed := differences(describe_model(self.model), self.describe()):
                 raise UserError(f"engine '{self.name}' cannot simulate this scene: it changes {', '.join(changed)}")
             self._prepare_state()
@@ -126,16 +126,14 @@ class GenesisEngine(Engine):
     def actuator_force(self) -> Tensor:
         return self._applied[:, self._act_dofs] / self._gear
 
-    def contact(self, sensor: str) -> Tensor:
-        if sensor not in self._sides:
-            raise unknown("contact sensor", sensor, self._sides)
-        side, other = self._sides[sensor]
+    def _contact(self, sensor: str) -> Tensor:
+        sides, other = self._sides[sensor]
         contacts = self._solver.collider.get_contacts()
         a, b = contacts["geom_a"].long(), contacts["geom_b"].long()  # -1, the masks' last entry, where there is none
-        sign = side[b] * other[a] - side[a] * other[b]  # Genesis gives the force on b
-        return (sign.unsqueeze(-1) * contacts["force"]).sum(dim=1)
+        signs = [side[b] * other[a] - side[a] * other[b] for side in sides]  # Genesis gives the force on b
+        return torch.stack([(sign.unsqueeze(-1) * contacts["force"]).sum(dim=1) for sign in signs], dim=1)
 
-    def ray(self, origins: Tensor, directions: Tensor) -> Tensor:
+    def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
         self.require("rays", "the ray query")
         raise AssertionError
 
@@ -249,24 +247,26 @@ class GenesisEngine(Engine):
         values[:, parts.movable] = own.diagonal(dim1=-2, dim2=-1) if name == "body_inertia" else own
         return values
 
-    def _sensor_sides(self, name: str) -> tuple[Tensor, Tensor]:
-        """Which of Genesis's geoms are on each side of a contact sensor, as 0 or 1, and a 0 at the end."""
-        cfg, model = self.scene.cfg.contact_sensors[name], self.model
-        sides = []
-        for part, kind in ((cfg.side, cfg.kind), (cfg.other, cfg.other_kind)):
-            chosen = np.ones(model.ngeom, dtype=bool)
-            if kind == "geom" and part:
-                chosen = np.arange(model.ngeom) == model.geom(part).id
-            elif part:
-                root, body = model.body(part).id, model.geom_bodyid
-                chosen = body == root
-                while kind == "subtree" and body.any():
-                    body = model.body_parentid[body]
-                    chosen = chosen | (body == root)
-            mask = torch.zeros(self._solver.n_geoms + 1, device=self.device)
-            mask[self._loaded.geoms] = self._floats(chosen)[self._loaded.solid]
-            sides.append(mask)
-        return sides[0], sides[1]
+    def _sensor_sides(self, name: str) -> tuple[list[Tensor], Tensor]:
+        """Which of Genesis's geoms each side of a contact sensor has, and which count as touched."""
+        cfg = self.scene.contact_sensors[name]
+        return [self._geom_mask(side, cfg.kind) for side in cfg.sides], self._geom_mask(cfg.other, cfg.other_kind)
+
+    def _geom_mask(self, part: str, kind: str) -> Tensor:
+        """Which of Genesis's geoms belong to a part (all, without a name), as 0 or 1, and a 0 at the end."""
+        model = self.model
+        chosen = np.ones(model.ngeom, dtype=bool)
+        if kind == "geom" and part:
+            chosen = np.arange(model.ngeom) == model.geom(part).id
+        elif part:
+            root, body = model.body(part).id, model.geom_bodyid
+            chosen = body == root
+            while kind == "subtree" and body.any():
+                body = model.body_parentid[body]
+                chosen = chosen | (body == root)
+        mask = torch.zeros(self._solver.n_geoms + 1, device=self.device)
+        mask[self._loaded.geoms] = self._floats(chosen)[self._loaded.solid]
+        return mask
 
     def _broken(self, *arrays: Tensor) -> Tensor | None:
         """(N,) which worlds have a number that is not finite or beyond all reason; None, quickly, if there is none."""

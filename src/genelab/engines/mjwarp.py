@@ -25,7 +25,7 @@ import torch
 import warp as wp
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
@@ -111,21 +111,19 @@ class MjwarpEngine(Engine):
     def actuator_force(self) -> Tensor:
         return self._arrays["actuator_force"].clone()
 
-    def contact(self, sensor: str) -> Tensor:
-        if sensor not in self.scene.contact_slices:
-            raise unknown("contact sensor", sensor, self.scene.contact_slices)
+    def _contact(self, sensor: str) -> Tensor:
         # MuJoCo reports the force that the sensor's side exerts; the contract asks for the force on it.
-        return -self._arrays["sensordata"][:, self.scene.contact_slices[sensor]]
+        return -self._arrays["sensordata"][:, self.scene.contact_columns[sensor]].unflatten(1, (-1, 3))
 
-    def ray(self, origins: Tensor, directions: Tensor) -> Tensor:
+    def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
         shape = (self.num_envs, origins.shape[1])
         with self._warp():
             mjw.kinematics(self._model, self._data)  # after a step, geoms are where they were at its start
             start, along = (wp.from_torch(v.float().contiguous(), wp.vec3) for v in (origins, directions))
             kinds: tuple[Any, ...] = (float, int, wp.vec3)
             distance, geom, normal = (wp.empty(shape, kind) for kind in kinds)
-            no_body = wp.full(shape[1], -1, dtype=int)
-            _RAYS(self._model, self._data, start, along, _ANY_GROUP, True, no_body, distance, geom, normal)
+            ignored = wp.full(shape[1], exclude_body, dtype=int)
+            _RAYS(self._model, self._data, start, along, _ANY_GROUP, True, ignored, distance, geom, normal)
         return wp.to_torch(distance)
 
     def describe(self) -> Description:

@@ -13,7 +13,6 @@ import torch
 from mujoco.batch import Batch, SimulationError
 from torch import Tensor
 
-from genelab.core.errors import unknown
 from genelab.engines.base import Engine, numpy_ids
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
@@ -53,7 +52,7 @@ class MujocoEngine(Engine):
         self.qvel = self._qvel.T.float().contiguous().T
         self.ctrl = self._ctrl.float()
         self.failed = torch.zeros(num_envs, dtype=torch.bool)
-        for name, used in (("sensordata", bool(scene.contact_slices)), ("actuator_force", self.model.nu > 0)):
+        for name, used in (("sensordata", bool(scene.contact_columns)), ("actuator_force", self.model.nu > 0)):
             if used:
                 self._output(name)
 
@@ -109,14 +108,13 @@ class MujocoEngine(Engine):
     def actuator_force(self) -> Tensor:
         return self._output("actuator_force").float()
 
-    def contact(self, sensor: str) -> Tensor:
-        if sensor not in self.scene.contact_slices:
-            raise unknown("contact sensor", sensor, self.scene.contact_slices)
+    def _contact(self, sensor: str) -> Tensor:
         # MuJoCo reports the force that the sensor's side exerts; the contract asks for the force on it.
-        return -self._output("sensordata")[:, self.scene.contact_slices[sensor]].float()
+        return -self._output("sensordata")[:, self.scene.contact_columns[sensor]].float().unflatten(1, (-1, 3))
 
-    def ray(self, origins: Tensor, directions: Tensor) -> Tensor:
-        distance, _ = self._batch.ray(origins.double().numpy(), directions.double().numpy())
+    def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
+        rays = origins.double().numpy(), directions.double().numpy()
+        distance, _ = self._batch.ray(*rays, bodyexclude=exclude_body)
         return torch.from_numpy(distance).float()
 
     def jacobian(self, body: int) -> Tensor:

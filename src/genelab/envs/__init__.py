@@ -21,7 +21,17 @@ from genelab.envs.cfg import (
 from genelab.envs.entity import Entity
 from genelab.envs.env import ManagerBasedEnv, ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm, CommandTerm
-from genelab.envs.terms import BodyRef, BodyRefs, EntityRef, JointRef, JointRefs, SensorRefs, SiteRefs, StatefulTerm
+from genelab.envs.terms import (
+    BodyRef,
+    BodyRefs,
+    ContactRef,
+    EntityRef,
+    JointRef,
+    JointRefs,
+    SensorRef,
+    SiteRefs,
+    StatefulTerm,
+)
 
 __all__ = [
     "ActionTerm",
@@ -30,6 +40,7 @@ __all__ = [
     "BodyRefs",
     "CommandTerm",
     "CommandTermCfg",
+    "ContactRef",
     "CurriculumTermCfg",
     "DoneTermCfg",
     "Entity",
@@ -47,7 +58,7 @@ __all__ = [
     "ObservationTermCfg",
     "RampCfg",
     "RewardTermCfg",
-    "SensorRefs",
+    "SensorRef",
     "SimulationCfg",
     "SiteRefs",
     "StatefulTerm",

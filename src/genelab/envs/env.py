@@ -1,7 +1,7 @@
 """The environments: a scene that steps, and the reinforcement-learning loop around it.
 
 One control step of `ManagerBasedRlEnv`, in order: process the action, advance physics by `decimation` steps, count,
-commands, interval events, rewards, terminations, observations of the reached state (these are the true last
+sensors, commands, interval events, rewards, terminations, observations of the reached state (these are the true last
 observations of episodes that end here), reset of finished worlds, first observations of the new episodes.
 
 A reset, in order:
@@ -11,7 +11,7 @@ A reset, in order:
 3. reset events, which place and disturb;
 4. commands, in the order of the config: each draws its value, then may write the state (`CommandTerm.write_state`),
    so a motion clip starts from its own pose whatever the events did;
-5. what reads the new state: contacts, actions, rewards, terminations, metrics and observations;
+5. what reads the new state: sensors, actions, rewards, terminations, metrics and observations;
 6. the first observations.
 
 Every draw comes from a named stream, so none depends on this order.
@@ -35,7 +35,6 @@ from genelab.envs.goal import Goal
 from genelab.envs.managers import (
     ActionManager,
     CommandManager,
-    ContactManager,
     CurriculumManager,
     EventManager,
     MetricsManager,
@@ -46,6 +45,7 @@ from genelab.envs.managers import (
 from genelab.envs.spawn import Spawn, WorldGroups
 from genelab.envs.terms import Term, check_shape
 from genelab.scene.scene import Scene
+from genelab.sensors import Sensors
 
 
 class ManagerBasedEnv:
@@ -68,6 +68,7 @@ class ManagerBasedEnv:
         """Robots and objects by name."""
         self.terrain = None if self.scene.terrain is None else self.scene.terrain.to(self.device)
         self.spawn = Spawn(self.terrain, cfg.num_envs, self.device)
+        self.sensors = Sensors(cfg.scene.sensors, self)
         self.step_count = 0
         """Control steps since the environment was made."""
 
@@ -93,6 +94,7 @@ class ManagerBasedEnv:
         if self.cfg.playback is not None:
             self.cfg.playback(self, self.step_count)
         self.engine.step(self.cfg.decimation)
+        self.sensors.update()
         self.step_count += 1
 
     def render(self, env_id: int = 0, width: int = 640, height: int = 480) -> np.ndarray:
@@ -163,7 +165,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         broken = self._broken_worlds()
         self.step_count += 1
         self.episode_length_buf += 1
-        self.contacts.step(self.step_dt)
+        self.sensors.update()
         self.command_manager.step(self.step_dt)
         self.event_manager.step(self.step_dt)
         rewards = self.reward_manager.compute(broken)
@@ -206,7 +208,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
     def tables(self) -> list[Table]:
         """What each manager consists of; managers without terms are left out."""
         managers = (
-            self.contacts,
+            self.sensors,
             self.observation_manager,
             self.action_manager,
             self.command_manager,
@@ -226,6 +228,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         return {
             "engine": self.engine.state_dict(),
             "streams": self.streams.state_dict(),
+            "sensors": self.sensors.state_dict(),
             "managers": {name: manager.state_dict() for name, manager in self._managers.items()},
             "episode_stats": self.episode_stats.state_dict(),
             "episode_length_buf": self.episode_length_buf.clone(),
@@ -242,6 +245,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         """Continue from where `state_dict` was taken."""
         self.engine.load_state_dict(state["engine"])
         self.streams.load_state_dict(state["streams"])
+        self.sensors.load_state_dict(state["sensors"])
         for name, manager in self._managers.items():
             manager.load_state_dict(state["managers"][name])
         self.episode_stats.load_state_dict(state["episode_stats"])
@@ -256,7 +260,6 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
 
     def _build_managers(self) -> None:
         cfg = self.cfg
-        self.contacts = ContactManager(self)
         self.action_manager = ActionManager(cfg.actions, self)
         self.command_manager = CommandManager(cfg.commands, self)
         self.event_manager = EventManager(cfg.events, self)
@@ -270,7 +273,6 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.goal = None if cfg.goal is None else Goal(cfg.goal, self)
         """What a goal-conditioned task strives for; None in other tasks."""
         self._managers = {
-            "contact": self.contacts,
             "action": self.action_manager,
             "command": self.command_manager,
             "event": self.event_manager,
@@ -302,8 +304,8 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self._skipped_steps[env_ids] = 0
         self.event_manager.reset(env_ids)
         self.command_manager.reset(env_ids)
+        self.sensors.reset(env_ids)
         for manager in (
-            self.contacts,
             self.action_manager,
             self.reward_manager,
             self.termination_manager,

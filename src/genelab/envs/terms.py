@@ -1,8 +1,9 @@
 """How managers turn term configs into calls: names become indices, classes become objects, shapes are checked.
 
-A parameter annotated `JointRef`, `JointRefs`, `BodyRef`, `BodyRefs`, `SiteRefs` or `SensorRefs` is given as a name (or
-regular expressions) in the config and arrives at the function as an index into the arrays of an entity or of the
-contact manager. So a name that is not there is an error when the environment is built, not when the term first matters.
+A parameter annotated `JointRef`, `JointRefs`, `BodyRef`, `BodyRefs` or `SiteRefs` is given as a name (or regular
+expressions) in the config and arrives at the function as an index into the arrays of an entity. One annotated
+`SensorRef` or `ContactRef` is given as the name of a sensor and arrives as the sensor. So a name that is not there is
+an error when the environment is built, not when the term first matters.
 
 Which entity: the one that the parameter `entity: EntityRef` names, or the one before a slash (``joint="arm/elbow"``),
 or else the first robot of the scene.
@@ -19,6 +20,7 @@ from genelab.core.config import members
 from genelab.core.errors import UserError, hint, unknown
 from genelab.envs.cfg import TermCfg
 from genelab.envs.entity import Entity, index_of
+from genelab.sensors import ContactSensor, Sensor
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
@@ -35,8 +37,10 @@ BodyRefs = NewType("BodyRefs", Tensor)
 """Bodies of an entity, given by one or more regular expressions."""
 SiteRefs = NewType("SiteRefs", Tensor)
 """Sites of an entity, given by one or more regular expressions."""
-SensorRefs = NewType("SensorRefs", Tensor)
-"""Contact sensors of the scene, given by one or more regular expressions."""
+SensorRef = NewType("SensorRef", Sensor)
+"""A sensor of the scene, given by name."""
+ContactRef = NewType("ContactRef", ContactSensor)
+"""A contact sensor of the scene, given by name."""
 
 
 class StatefulTerm:
@@ -96,7 +100,7 @@ class Term:
 def resolve_params(cfg: TermCfg, env: "ManagerBasedRlEnv", label: str) -> dict[str, Any]:
     """The parameters with names replaced by entities and indices."""
     declared = cfg.param_types()
-    types = {name: next((m for m in members(declared[name]) if m in _REFERENCES), None) for name in cfg.params}
+    types = {name: next((m for m in members(declared[name]) if _is_reference(m)), None) for name in cfg.params}
     parts = [cfg.params[name] for name, kind in types.items() if kind in _PARTS]
     try:
         entity = owner_of(env, parts, cfg.params.get("entity") if types.get("entity") is EntityRef else None)
@@ -157,7 +161,6 @@ def match_names(patterns: str | Sequence[str], names: Sequence[str], what: str, 
 
 _PARTS = {JointRef: "joint", JointRefs: "joint", BodyRef: "body", BodyRefs: "body", SiteRefs: "site"}
 """What each kind of reference to a part of an entity is called."""
-_REFERENCES = (*_PARTS, EntityRef, SensorRefs)
 
 
 def _resolve(value: Any, kind: Any, entity: Entity, env: "ManagerBasedRlEnv") -> Any:
@@ -166,8 +169,8 @@ def _resolve(value: Any, kind: Any, entity: Entity, env: "ManagerBasedRlEnv") ->
         return value
     if kind is EntityRef:
         return find_entity(env, value)
-    if kind is SensorRefs:
-        return index_of(match_names(value, tuple(env.scene.contact_slices), "contact sensor", "scene"), env.device)
+    if (sensor := _sensor_class(kind)) is not None:
+        return _find_sensor(value, sensor, env)
     if kind in (JointRef, JointRefs):
         ids = match_joints(value, entity)
     else:
@@ -179,6 +182,23 @@ def _resolve(value: Any, kind: Any, entity: Entity, env: "ManagerBasedRlEnv") ->
         return ids[0]
     # Sites index other indices, which a slice cannot.
     return torch.tensor(ids, device=env.device) if kind is SiteRefs else index_of(ids, env.device)
+
+
+def _find_sensor(name: str, expected: type[Sensor], env: "ManagerBasedRlEnv") -> Sensor:
+    sensor = env.sensors[name]
+    if not isinstance(sensor, expected):
+        raise UserError(f"sensor '{name}' is a {type(sensor).__name__}, expected a {expected.__name__}")
+    return sensor
+
+
+def _is_reference(declared: Any) -> bool:
+    return declared in _PARTS or declared is EntityRef or _sensor_class(declared) is not None
+
+
+def _sensor_class(declared: Any) -> type[Sensor] | None:
+    """The class of the sensors that a parameter may name, if it names sensors."""
+    target = getattr(declared, "__supertype__", None)
+    return target if isinstance(target, type) and issubclass(target, Sensor) else None
 
 
 def _patterns(reference: str | Sequence[str]) -> Sequence[str]:

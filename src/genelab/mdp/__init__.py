@@ -39,11 +39,11 @@ from genelab.mdp.observations import (
     body_ang_vel,
     command_hint,
     generated_command,
-    height_scan,
     joint_pos_rel,
     joint_vel,
     last_action,
     projected_gravity,
+    sensor_data,
 )
 from genelab.mdp.randomize import (
     randomize_armature,
@@ -98,7 +98,6 @@ __all__ = [
     "feet_slip",
     "generated_command",
     "goal_reward",
-    "height_scan",
     "jitter_joints",
     "joint_abs",
     "joint_beyond",
@@ -131,6 +130,7 @@ __all__ = [
     "randomize_gravity",
     "randomize_mass",
     "remaining_time",
+    "sensor_data",
     "survived",
     "terrain_levels",
     "tilt_l2",

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import EntityRef, SensorRefs, SiteRefs, StatefulTerm
+from genelab.envs.terms import ContactRef, EntityRef, SiteRefs, StatefulTerm
 
 
 def track_lin_vel(env: ManagerBasedRlEnv, command: str, variance: float, entity: EntityRef | None = None) -> Tensor:
@@ -20,17 +20,17 @@ def track_ang_vel(env: ManagerBasedRlEnv, command: str, variance: float, entity:
 
 
 def feet_air_time(
-    env: ManagerBasedRlEnv, feet: SensorRefs, command: str, low: float, high: float, threshold: float
+    env: ManagerBasedRlEnv, feet: ContactRef, command: str, low: float, high: float, threshold: float
 ) -> Tensor:
     """Number of feet that have been in the air for between `low` and `high` seconds, if the robot is to move."""
-    air_time = env.contacts.air_time[:, feet]
+    air_time = feet.data.air_time
     swinging = ((air_time > low) & (air_time < high)).sum(dim=1)
     return swinging * is_moving(env, command, threshold)
 
 
 def feet_slip(
     env: ManagerBasedRlEnv,
-    feet: SensorRefs,
+    feet: ContactRef,
     sites: SiteRefs,
     command: str,
     threshold: float,
@@ -38,12 +38,12 @@ def feet_slip(
 ) -> Tensor:
     """Sum of the squared horizontal velocities of feet in contact, if the robot is to move."""
     speed = (entity or env.robot).site_lin_vel(sites)[..., :2].square().sum(dim=-1)
-    return (speed * env.contacts.in_contact[:, feet]).sum(dim=1) * is_moving(env, command, threshold)
+    return (speed * feet.data.in_contact).sum(dim=1) * is_moving(env, command, threshold)
 
 
-def any_contact(env: ManagerBasedRlEnv, sensors: SensorRefs) -> Tensor:
-    """One if any of the sensors is in contact."""
-    return env.contacts.in_contact[:, sensors].any(dim=1).float()
+def any_contact(env: ManagerBasedRlEnv, sensor: ContactRef) -> Tensor:
+    """One if any side of a contact sensor is in contact."""
+    return sensor.data.in_contact.any(dim=1).float()
 
 
 def lin_vel_z_l2(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:

@@ -1,12 +1,10 @@
 """Observation terms.  All return (N, d)."""
 
-import functools
-
 import torch
 from torch import Tensor
 
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import BodyRef, EntityRef
+from genelab.envs.terms import BodyRef, EntityRef, SensorRef
 
 
 def joint_pos_rel(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
@@ -64,27 +62,6 @@ def command_hint(env: ManagerBasedRlEnv, command: str, steps: int) -> Tensor:
     return torch.where(visible, env.command_manager[command], 0.0)
 
 
-def height_scan(env: ManagerBasedRlEnv, length: float = 1.6, width: float = 1.0, spacing: float = 0.1) -> Tensor:
-    """Height of the root over the ground at the points of a grid around it, metres.  (N, points)
-
-    The grid turns with the root's heading. Points are row by row from right to left, each row from back to front.
-    """
-    pos = env.robot.root_pos
-    grid = scan_grid(length, width, spacing, env.device)
-    if env.terrain is None:
-        return pos[:, 2:].expand(-1, grid.shape[1])
-    w, x, y, z = env.robot.root_quat.unbind(-1)
-    ahead = torch.nn.functional.normalize(torch.stack((1 - 2 * (y * y + z * z), 2 * (w * z + x * y)), dim=1))
-    left = torch.stack((-ahead[:, 1], ahead[:, 0]), dim=1)
-    xs = torch.addmm(pos[:, :1], torch.stack((ahead[:, 0], left[:, 0]), dim=1), grid)
-    ys = torch.addmm(pos[:, 1:2], torch.stack((ahead[:, 1], left[:, 1]), dim=1), grid)
-    return pos[:, 2:] - env.terrain.height_at(xs, ys)
-
-
-@functools.cache
-def scan_grid(length: float, width: float, spacing: float, device: str) -> Tensor:
-    """(2, points) ahead and left of the middle, metres."""
-    ahead, left = (
-        torch.linspace(-size / 2, size / 2, round(size / spacing) + 1, device=device) for size in (length, width)
-    )
-    return torch.stack((ahead.repeat(len(left)), left.repeat_interleave(len(ahead))))
+def sensor_data(env: ManagerBasedRlEnv, sensor: SensorRef) -> Tensor:
+    """What a sensor measured last.  (N, …)"""
+    return sensor.data

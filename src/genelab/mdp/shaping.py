@@ -3,20 +3,19 @@
 from torch import Tensor
 
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import EntityRef, SensorRefs
+from genelab.envs.terms import ContactRef, EntityRef
 from genelab.mdp.locomotion import is_moving
 
 
-def trot(env: ManagerBasedRlEnv, feet: SensorRefs, command: str, threshold: float, longest: float = 0.4) -> Tensor:
+def trot(env: ManagerBasedRlEnv, feet: ContactRef, command: str, threshold: float, longest: float = 0.4) -> Tensor:
     """One while one diagonal pair of feet is on the ground and the other in the air, if the robot is to move.  (N,)
 
     `feet` are four in the order front right, front left, rear right, rear left. Nothing while a foot has been in the
     air for more than `longest` seconds.
     """
-    contacts = env.contacts
-    down = contacts.in_contact[:, feet]
+    down = feet.data.in_contact
     turns = (down[:, 0] == down[:, 3]) & (down[:, 1] == down[:, 2]) & (down[:, 0] != down[:, 1])
-    short = contacts.air_time[:, feet].amax(dim=1) < longest
+    short = feet.data.air_time.amax(dim=1) < longest
     return (turns & short & is_moving(env, command, threshold)).float()
 
 

@@ -18,6 +18,7 @@ from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers.observation import ObservationGroup
 from genelab.mdp import observations as terms
 from genelab.scene.mirror import MirrorTable
+from genelab.sensors import HeightScan
 
 POLAR, AXIAL = (1.0, -1.0, 1.0), (-1.0, 1.0, -1.0)
 """Signs of velocities and directions, and of angular velocities."""
@@ -47,6 +48,7 @@ class Mirror:
 
     def __init__(self, env: ManagerBasedRlEnv, table: MirrorTable):
         self._robot = env.robot.name
+        self._scans = {n: sensor.grid_shape for n, sensor in env.sensors.items() if isinstance(sensor, HeightScan)}
         self._joints = _reflect_joints(env.robot.joint_names, table)
         parts = []
         for name, term in env.action_manager.terms.items():
@@ -82,9 +84,9 @@ class Mirror:
             return self._joints
         if func is terms.last_action:
             return Reflection(self.action.index.cpu(), self.action.sign.cpu())
-        if func is terms.height_scan:
-            rows = round(params["width"] / params["spacing"]) + 1
-            return Reflection(torch.arange(dim).view(rows, -1).flip(0).flatten(), torch.ones(dim))
+        if func is terms.sensor_data and params["sensor"] in self._scans:
+            rows = torch.arange(dim).view(self._scans[params["sensor"]])
+            return Reflection(rows.flip(0).flatten(), torch.ones(dim))
         return None
 
 

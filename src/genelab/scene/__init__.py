@@ -1,4 +1,4 @@
-"""One world as MJCF: robots, objects, ground and contact sensors, compiled once for every engine."""
+"""One world as MJCF: robots, objects, ground and sensors, compiled once for every engine."""
 
 import os
 import sys

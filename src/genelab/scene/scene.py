@@ -7,13 +7,14 @@ Names of an entity's parts are prefixed with the entity's own name: joint ``hing
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import mujoco
 import numpy as np
 
 from genelab.core.errors import UserError, unknown
 from genelab.scene.layout import locate, name_parts
+from genelab.scene.sensors import ContactSensorCfg, SensorCfg
 from genelab.scene.terrain import Terrain, TerrainCfg
 
 
@@ -45,16 +46,6 @@ class GroundCfg:
 
 
 @dataclass(kw_only=True)
-class ContactSensorCfg:
-    """Net contact force between two sides, each named as ``entity/name``. `other` empty means anything."""
-
-    side: str
-    kind: Literal["geom", "body", "subtree"] = "body"
-    other: str = ""
-    other_kind: Literal["geom", "body", "subtree"] = "body"
-
-
-@dataclass(kw_only=True)
 class SceneCfg:
     """Everything in one world."""
 
@@ -65,7 +56,8 @@ class SceneCfg:
     ground: GroundCfg = field(default_factory=GroundCfg)
     terrain: TerrainCfg | None = None
     """Takes the place of the plane."""
-    contact_sensors: dict[str, ContactSensorCfg] = field(default_factory=dict)
+    sensors: dict[str, SensorCfg] = field(default_factory=dict)
+    """What is measured, by the names that terms read it by."""
 
 
 class Scene:
@@ -80,8 +72,8 @@ class Scene:
         for name, entity in entities.items():
             _attach(self.spec, name, entity)
         _add_light(self.spec.bodies[min(1, len(self.spec.bodies) - 1)])
-        for name, sensor in cfg.contact_sensors.items():
-            _add_contact_sensor(self.spec, name, sensor)
+        for name, sensor in cfg.sensors.items():
+            sensor.add_to(self.spec, name)
         for body in self.spec.bodies:
             body.simple = 0  # MuJoCo's shortcut for "simple" bodies would forbid to move their centre of mass later
         try:
@@ -91,7 +83,9 @@ class Scene:
         self.model.stat.extent = max(self.model.stat.extent, 1.5)  # shadows of small robots come out speckled
         self.entities = {name: locate(self.model, name) for name in entities}
         self.default_qpos = self._default_qpos(entities)
-        self.contact_slices = {name: _sensor_slice(self.model, name) for name in cfg.contact_sensors}
+        self.contact_sensors = {name: c for name, c in cfg.sensors.items() if isinstance(c, ContactSensorCfg)}
+        self.contact_columns = {name: c.columns(self.model, name) for name, c in self.contact_sensors.items()}
+        """Where each contact sensor's forces stand in the compiled model's sensor data."""
 
     def _default_qpos(self, entities: dict[str, EntityCfg]) -> np.ndarray:
         qpos = self.model.qpos0.copy()
@@ -167,27 +161,3 @@ def _attach(spec: mujoco.MjSpec, name: str, cfg: EntityCfg) -> None:
     name_parts(child, name)
     frame = spec.worldbody.add_frame(pos=list(cfg.pos), quat=list(cfg.quat))
     spec.attach(child, frame=frame, prefix=f"{name}/")
-
-
-def _add_contact_sensor(spec: mujoco.MjSpec, name: str, cfg: ContactSensorCfg) -> None:
-    kinds = {
-        "geom": mujoco.mjtObj.mjOBJ_GEOM,
-        "body": mujoco.mjtObj.mjOBJ_BODY,
-        "subtree": mujoco.mjtObj.mjOBJ_XBODY,
-    }
-    data_bits, net_force = 1 << mujoco.mjtConDataField.mjCONDATA_FORCE.value, 3
-    sensor = spec.add_sensor(
-        name=name,
-        type=mujoco.mjtSensor.mjSENS_CONTACT,
-        objtype=kinds[cfg.kind],
-        objname=cfg.side,
-        intprm=[data_bits, net_force, 1],
-    )
-    if cfg.other:
-        sensor.reftype, sensor.refname = kinds[cfg.other_kind], cfg.other
-
-
-def _sensor_slice(model: mujoco.MjModel, name: str) -> slice:
-    sensor = model.sensor(name)
-    start = int(sensor.adr[0])
-    return slice(start, start + int(sensor.dim[0]))

@@ -2,7 +2,6 @@
 
 from genelab.envs.managers.action import ActionManager, ActionTerm
 from genelab.envs.managers.command import CommandManager, CommandTerm
-from genelab.envs.managers.contact import ContactManager
 from genelab.envs.managers.curriculum import CurriculumManager
 from genelab.envs.managers.event import EventManager
 from genelab.envs.managers.metrics import MetricsManager
@@ -15,7 +14,6 @@ __all__ = [
     "ActionTerm",
     "CommandManager",
     "CommandTerm",
-    "ContactManager",
     "CurriculumManager",
     "EventManager",
     "MetricsManager",

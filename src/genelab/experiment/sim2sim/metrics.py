@@ -4,12 +4,15 @@ A gauge returns values (N,) by name, none where it does not apply: a fixed base 
 sensors no strides.
 """
 
+from collections import Counter
+
 import torch
 from torch import Tensor
 
 from genelab.core.math import cross, quat_apply, quat_apply_inverse
 from genelab.envs import ManagerBasedRlEnv
 from genelab.mdp.commands import VelocityCommand
+from genelab.sensors import ContactSensor
 
 WALKING = 0.05
 """m/s below which a cost of transport means nothing."""
@@ -57,21 +60,32 @@ def velocity_error(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
 
 
 def contact(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
-    """Touching, touch-downs, force at touch-down and sliding speed of every contact sensor, for `derive`."""
+    """Touching, touch-downs, force at touch-down and sliding speed of every side of a contact sensor, for `derive`."""
     found = {}
-    for row, (name, sensor) in enumerate(env.cfg.scene.contact_sensors.items()):
-        model, engine = env.scene.model, env.engine
-        on_geom = sensor.kind == "geom"
-        body = int(model.geom(sensor.side).bodyid[0]) if on_geom else model.body(sensor.side).id
-        arm = torch.zeros(3) if not on_geom else torch.tensor(model.geom(sensor.side).pos, dtype=torch.float32)
+    for name, row, sensor in _contact_sides(env):
+        model, engine, part = env.scene.model, env.engine, sensor.cfg.sides[row]
+        on_geom = sensor.cfg.kind == "geom"
+        body = int(model.geom(part).bodyid[0]) if on_geom else model.body(part).id
+        arm = torch.zeros(3) if not on_geom else torch.tensor(model.geom(part).pos, dtype=torch.float32)
         arm = quat_apply(engine.body_quat[:, body], arm.to(env.device).expand(env.num_envs, 3))
         velocity = engine.body_lin_vel[:, body] + cross(engine.body_ang_vel[:, body], arm)
-        touching, landed = env.contacts.in_contact[:, row].float(), env.contacts.first_contact[:, row].float()
+        touching, landed = sensor.data.in_contact[:, row].float(), sensor.data.first_contact[:, row].float()
         found[f"{name} duty factor"] = touching
         found[f"{name} stride frequency"] = landed / env.step_dt
-        found[f"{name} touch-down force"] = landed / env.step_dt * env.contacts.force[:, row].norm(dim=1)
+        found[f"{name} touch-down force"] = landed / env.step_dt * sensor.data.force[:, row].norm(dim=1)
         found[f"{name} slip"] = touching * velocity[:, :2].norm(dim=1)
     return found
+
+
+def _contact_sides(env: ManagerBasedRlEnv) -> list[tuple[str, int, ContactSensor]]:
+    """Every side of every contact sensor: what to call it, its number and its sensor."""
+    sides = []
+    for sensor in env.sensors.values():
+        if isinstance(sensor, ContactSensor):
+            names = sensor.cfg.side_names if len(sensor.cfg.sides) > 1 else [sensor.name]
+            sides += [(name, row, sensor) for row, name in enumerate(names)]
+    shared = Counter(name for name, _, _ in sides)
+    return [(f"{s.name} {name}" if shared[name] > 1 else name, row, s) for name, row, s in sides]
 
 
 GAUGES = (effort, action_rate, posture, velocity_error, contact)
@@ -80,7 +94,7 @@ GAUGES = (effort, action_rate, posture, velocity_error, contact)
 def derive(env: ManagerBasedRlEnv, means: dict[str, Tensor]) -> dict[str, Tensor]:
     """The means of an episode with ratios in their place: per touch-down, per time in contact, per distance."""
     derived = dict(means)
-    for name in env.cfg.scene.contact_sensors:
+    for name, _, _ in _contact_sides(env):
         derived[f"{name} touch-down force"] = means[f"{name} touch-down force"] / means[f"{name} stride frequency"]
         derived[f"{name} slip"] = means[f"{name} slip"] / means[f"{name} duty factor"]
     speed = derived.pop("base speed", None)

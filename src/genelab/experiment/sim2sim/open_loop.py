@@ -125,8 +125,8 @@ def replay(env: PairedEnv, script: Script) -> Motion:
             }
         if env.scene.model.nu:
             values["actuator force"] = env.engine.actuator_force
-        if env.scene.contact_slices:
-            values["contact force"] = torch.cat([env.engine.contact(name) for name in env.scene.contact_slices], dim=1)
+        if contacts := [env.engine.contact(name).flatten(1) for name in env.scene.contact_sensors]:
+            values["contact force"] = torch.cat(contacts, dim=1)
         for name, value in values.items():
             recorded.setdefault(name, []).append(value.double().cpu().clone())
     return {name: torch.stack(values).numpy() for name, values in recorded.items()}

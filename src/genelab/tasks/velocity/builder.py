@@ -26,12 +26,15 @@ from genelab.envs import (
 )
 from genelab.mdp import VelocityCommandCfg
 from genelab.scene.mirror import MirrorTable
-from genelab.scene.scene import ContactSensorCfg, EntityCfg, GroundCfg, SceneCfg
+from genelab.scene.scene import EntityCfg, GroundCfg, SceneCfg
 from genelab.scene.terrain import TerrainCfg
 from genelab.scene.terrain_shapes import SIZES
+from genelab.sensors import ContactSensorCfg, HeightScanCfg, SensorCfg
 
 COMMAND = "velocity"
 """Name of the command in all tasks of the family."""
+HEIGHT_SCAN = "height_scan"
+"""Name of the sensor, and of the observation of it, in the tasks on rough ground."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +49,7 @@ class VelocityRobot:
     mirror: MirrorTable
     """For learners that use the robot's symmetry."""
     contacts: dict[str, tuple[str, ...]]
-    """Groups of shapes (geoms) whose contact with the ground is sensed, such as feet and thighs."""
+    """Contact sensors by name, such as feet and thighs: the shapes (geoms) whose contact with the ground is sensed."""
     actions: dict[str, ActionTermCfg]
     command: VelocityCommandCfg
     rewards: dict[str, RewardTermCfg]
@@ -81,7 +84,7 @@ def velocity(table: VelocityRobot, *, rough: bool = False, play: bool = False) -
             # A contact has the larger friction of its two sides: at zero, the ground leaves it to the robot's feet.
             ground=GroundCfg(friction=0.0),
             terrain=TerrainCfg(sizes=dict(table.terrain_sizes), spread=play) if rough else None,
-            contact_sensors={geom: _ground_contact(geom) for geoms in table.contacts.values() for geom in geoms},
+            sensors=_sensors(table, rough),
         ),
         simulation=SimulationCfg(dt=0.002),
         num_envs=64 if play else 4096,
@@ -103,12 +106,18 @@ def velocity(table: VelocityRobot, *, rough: bool = False, play: bool = False) -
     )
 
 
-def _ground_contact(geom: str) -> ContactSensorCfg:
-    return ContactSensorCfg(side=f"robot/{geom}", kind="geom", other="ground", other_kind="geom")
+def _sensors(table: VelocityRobot, height_scan: bool) -> dict[str, SensorCfg]:
+    def on_ground(geoms: tuple[str, ...]) -> ContactSensorCfg:
+        sides = tuple(f"robot/{geom}" for geom in geoms)
+        return ContactSensorCfg(sides=sides, kind="geom", other="ground", other_kind="geom")
+
+    contacts = {name: on_ground(geoms) for name, geoms in table.contacts.items()}
+    return {**contacts, **({HEIGHT_SCAN: HeightScanCfg()} if height_scan else {})}
 
 
 def _observations(table: VelocityRobot, height_scan: bool) -> dict[str, ObservationGroupCfg]:
     def terms() -> dict[str, ObservationTermCfg]:
+        scan = ObservationTermCfg(mdp.sensor_data, params={"sensor": HEIGHT_SCAN}, noise=0.1)
         return {
             "ang_vel": ObservationTermCfg(mdp.base_ang_vel, noise=0.2),
             "gravity": ObservationTermCfg(mdp.projected_gravity, noise=0.05),
@@ -116,7 +125,7 @@ def _observations(table: VelocityRobot, height_scan: bool) -> dict[str, Observat
             "joint_vel": ObservationTermCfg(mdp.joint_vel, noise=1.5),
             "last_action": ObservationTermCfg(mdp.last_action),
             "command": ObservationTermCfg(mdp.generated_command, params={"command": COMMAND}),
-            **({"height_scan": ObservationTermCfg(mdp.height_scan, noise=0.1)} if height_scan else {}),
+            **({HEIGHT_SCAN: scan} if height_scan else {}),
         }
 
     more = {"lin_vel": ObservationTermCfg(mdp.base_lin_vel), **table.critic}

@@ -18,7 +18,7 @@ GO1 = VelocityRobot(
     contacts={"feet": FEET, "thighs": THIGHS},
     actions={"legs": JointPositionActionCfg(scale=0.25)},
     command=VelocityCommandCfg(resampling_s=(3.0, 8.0)),
-    rewards=quadruped.rewards(feet=FEET, feet_sites=LEGS, legs=THIGHS, height=0.34),
+    rewards=quadruped.rewards(feet="feet", feet_sites=LEGS, legs="thighs", height=0.34),
     push={"xy": 0.5, "yaw": 0.5},
 )
 
@@ -53,7 +53,7 @@ def rough_ppo() -> RslRlOnPolicyRunnerCfg:
 
 
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**quadruped.cpu_preset(GO1, worlds=512, iterations=300), **quadruped.shaping(FEET, iterations=150)}
+    "cpu": {**quadruped.cpu_preset(GO1, worlds=512, iterations=300), **quadruped.shaping("feet", iterations=150)}
 }
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {

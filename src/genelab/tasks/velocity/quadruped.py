@@ -8,9 +8,7 @@ from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.tasks.velocity.builder import COMMAND, VelocityRobot
 
 
-def rewards(
-    *, feet: tuple[str, ...], feet_sites: tuple[str, ...], legs: tuple[str, ...], height: float
-) -> dict[str, RewardTermCfg]:
+def rewards(*, feet: str, feet_sites: tuple[str, ...], legs: str, height: float) -> dict[str, RewardTermCfg]:
     """The published rewards.
 
     `feet` and `legs` are the contact sensors of what should and what should not touch the ground; `height` is that of
@@ -31,12 +29,12 @@ def rewards(
         "joint_acc": RewardTermCfg(mdp.JointAccL2, weight=-1e-5),
         "action_rate": RewardTermCfg(mdp.action_rate_l2, weight=-0.01),
         "joint_limits": RewardTermCfg(mdp.joint_limits, weight=-1.0),
-        "thigh_contact": RewardTermCfg(mdp.any_contact, weight=-1.0, params={"sensors": legs}),
+        "thigh_contact": RewardTermCfg(mdp.any_contact, weight=-1.0, params={"sensor": legs}),
         "slip": RewardTermCfg(mdp.feet_slip, weight=-0.1, params={**steps, "sites": feet_sites, "threshold": 0.05}),
     }
 
 
-def shaping(feet: tuple[str, ...], iterations: int) -> dict[str, Any]:
+def shaping(feet: str, iterations: int) -> dict[str, Any]:
     """What leads out of standing still, as changes by a preset; gone after so many iterations (docs/go1-study.md).
 
     Progress along the command and a trot pay at first; penalties on joint accelerations and changes of action come in

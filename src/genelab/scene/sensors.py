@@ -1,0 +1,91 @@
+"""Configs of sensors that the scene knows: the base of all, and contact sensors, which are compiled into the model.
+
+What a sensor measures and when is the business of `genelab.sensors`, where the other configs are.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import mujoco
+
+from genelab.core.errors import UserError
+from genelab.core.overrides import at_least
+from genelab.core.registry import load
+
+Side = Literal["geom", "body", "subtree"]
+
+_KINDS = {
+    "geom": mujoco.mjtObj.mjOBJ_GEOM,
+    "body": mujoco.mjtObj.mjOBJ_BODY,
+    "subtree": mujoco.mjtObj.mjOBJ_XBODY,
+}
+
+
+@dataclass(kw_only=True)
+class SensorCfg:
+    """Base of sensor configs: how often a sensor measures, and how well."""
+
+    period: float = 0.0
+    """Seconds between two measurements, a multiple of the control step; 0: one in every control step."""
+    noise: float = 0.0
+    """Half-width of the uniform noise on what is measured, in its unit."""
+
+    def validate(self) -> None:
+        at_least(0, period=self.period, noise=self.noise)
+
+    def add_to(self, spec: mujoco.MjSpec, name: str) -> None:
+        """Add what the sensor needs to the model before it is compiled. Nothing, unless overridden."""
+
+    def build(self, name: str, host: Any) -> Any:
+        """The sensor (`genelab.sensors.Sensor`) that carries this config out in all worlds of `host`."""
+        raise NotImplementedError(f"{type(self).__name__} has no build()")
+
+
+@dataclass(kw_only=True)
+class ContactSensorCfg(SensorCfg):
+    """Net contact forces on several sides, and how long each has been touching or in the air."""
+
+    sides: tuple[str, ...]
+    """What is felt, each named as ``entity/name``."""
+    kind: Side = "body"
+    """What the sides are: geoms, bodies, or bodies with all that hangs on them."""
+    other: str = ""
+    """What must be touched for it to count, as ``entity/name`` or ``ground``. Empty: anything."""
+    other_kind: Side = "body"
+    threshold: float = 1.0
+    """A side is in contact while its net force is above this, newtons."""
+
+    def validate(self) -> None:
+        super().validate()
+        if not self.sides or len(set(self.sides)) != len(self.sides):
+            raise UserError(f"a contact sensor needs different sides, at least one, not {self.sides}")
+
+    @property
+    def side_names(self) -> tuple[str, ...]:
+        """Names of the sides without their entity."""
+        return tuple(side.split("/")[-1] for side in self.sides)
+
+    def add_to(self, spec: mujoco.MjSpec, name: str) -> None:
+        data_bits, net_force = 1 << mujoco.mjtConDataField.mjCONDATA_FORCE.value, 3
+        for side in self.sides:
+            sensor = spec.add_sensor(
+                name=_compiled_name(name, side),
+                type=mujoco.mjtSensor.mjSENS_CONTACT,
+                objtype=_KINDS[self.kind],
+                objname=side,
+                intprm=[data_bits, net_force, 1],
+            )
+            if self.other:
+                sensor.reftype, sensor.refname = _KINDS[self.other_kind], self.other
+
+    def columns(self, model: mujoco.MjModel, name: str) -> slice:
+        """Where the forces of all sides stand in the compiled model's sensor data, side by side."""
+        parts = [model.sensor(_compiled_name(name, side)) for side in self.sides]
+        return slice(int(parts[0].adr[0]), int(parts[-1].adr[0]) + int(parts[-1].dim[0]))
+
+    def build(self, name: str, host: Any) -> Any:
+        return load("genelab.sensors.contact:ContactSensor")(name, self, host)  # a layer above this one
+
+
+def _compiled_name(sensor: str, side: str) -> str:
+    return f"{sensor}: {side}"

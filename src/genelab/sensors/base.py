@@ -1,0 +1,175 @@
+"""What sensors have in common: a clock, a random stream, a state to resume from, and data.
+
+In every control step the environment calls `update` after the physics; when worlds begin new episodes, `reset` with
+their ids, after their new state has been written. All worlds are measured in the same steps. A world that was reset is
+measured at once, so that its first observation is of its own state.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError, unknown
+from genelab.core.rng import Streams
+from genelab.engines.base import Engine
+from genelab.scene.scene import Scene
+from genelab.scene.sensors import SensorCfg
+from genelab.scene.terrain import Terrain
+
+
+class SensorHost(Protocol):
+    """What a sensor may use of the environment that it is in."""
+
+    num_envs: int
+    device: str
+    step_dt: float
+    """Seconds per control step."""
+    scene: Scene
+    engine: Engine
+    terrain: Terrain | None
+    streams: Streams
+
+
+class Sensor(ABC):
+    """Base of sensors. `sense` is called in the control steps in which the sensor measures."""
+
+    def __init__(self, name: str, cfg: SensorCfg, host: SensorHost):
+        self.name = name
+        self.cfg = cfg
+        self.host = host
+        steps = cfg.period / host.step_dt
+        self.every = max(1, round(steps))
+        """Control steps from one measurement to the next."""
+        if cfg.period and abs(steps - self.every) > 1e-6 * self.every:
+            raise UserError(f"period {cfg.period:g} s is not a multiple of the control step, {host.step_dt:g} s")
+        self._clock = 0
+
+    @property
+    @abstractmethod
+    def data(self) -> Any:
+        """What was measured last, worlds first."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the data of one world."""
+
+    @abstractmethod
+    def sense(self) -> None:
+        """Measure, or note that the next reader has to."""
+
+    def update(self) -> None:
+        """A control step has passed."""
+        self._clock += 1
+        if self._clock >= self.every:
+            self._clock = 0
+            self.sense()
+
+    def reset(self, env_ids: Tensor) -> None:
+        """Forget what belongs to the episodes that ended in these worlds."""
+        if len(env_ids) == self.host.num_envs:
+            self._clock = 0  # so that a reset of everything with a seed repeats itself
+
+    def noisy(self, values: Tensor) -> Tensor:
+        """Values with the noise of the config, from the sensor's own random stream."""
+        if self.cfg.noise == 0.0:
+            return values
+        noise = self.host.streams.uniform(f"sensor/{self.name}", values.shape, -self.cfg.noise, self.cfg.noise)
+        return values + noise
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to continue exactly from between two control steps."""
+        return {"clock": self._clock}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._clock = state["clock"]
+
+
+class ArraySensor(Sensor):
+    """Base of sensors whose data is one tensor: `measure` gives it for all worlds.
+
+    With a measurement in every control step, `measure` runs when the data is first read, so a sensor that nobody reads
+    costs nothing. With a period it runs when the measurement is due.
+    """
+
+    def __init__(self, name: str, cfg: SensorCfg, host: SensorHost):
+        super().__init__(name, cfg, host)
+        self._values: Tensor | None = None
+        self._outdated: Tensor | None = None
+        """Worlds that were reset since the last measurement, if there are any."""
+
+    @abstractmethod
+    def measure(self) -> Tensor:
+        """(N, *shape) of the present state, without noise."""
+
+    @property
+    def data(self) -> Tensor:
+        """(N, *shape) what was measured last."""
+        if self._values is None:
+            self._values, self._outdated = self.noisy(self.measure()), None
+        elif self._outdated is not None:
+            ids, self._outdated = self._outdated.unique(), None
+            self._values = self._values.index_copy(0, ids, self.noisy(self.measure()[ids]))
+        return self._values
+
+    def sense(self) -> None:
+        self._values = self._outdated = None
+        if self.every > 1:
+            _ = self.data
+
+    def reset(self, env_ids: Tensor) -> None:
+        super().reset(env_ids)
+        if self._values is None:
+            return
+        if len(env_ids) == self.host.num_envs:
+            self._values = self._outdated = None
+        else:
+            self._outdated = env_ids if self._outdated is None else torch.cat((self._outdated, env_ids))
+
+    def state_dict(self) -> dict[str, Any]:
+        if self.every == 1 and self.cfg.noise == 0.0:  # follows from the engine's state
+            return super().state_dict()
+        return {**super().state_dict(), "values": _copy(self._values), "outdated": _copy(self._outdated)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self._values, self._outdated = _copy(state.get("values")), _copy(state.get("outdated"))
+
+
+class BodyFrame:
+    """Where a body is in all worlds. A sensor sits on it."""
+
+    def __init__(self, host: SensorHost, body: str):
+        """`body` is named as ``entity/body``; empty: the root of the scene's first robot."""
+        entities = host.scene.entities
+        if not entities:
+            raise UserError("there is no robot that the sensor could sit on")
+        name, _, part = body.partition("/") if body else (next(iter(entities)), "", "")
+        if name not in entities:
+            raise unknown("entity of the sensor's body", name, entities)
+        entity = entities[name]
+        if part and part not in entity.body_names:
+            raise unknown(f"body of '{name}'", part, entity.body_names)
+        number = entity.body_names.index(part) if part else 0
+        self.body_id = int(entity.body_ids[number])
+        """In the compiled model."""
+        self._engine = host.engine
+        self._free = entity.free_qpos if number == 0 else None
+
+    @property
+    def pos(self) -> Tensor:
+        """(N, 3) world frame."""
+        first = self._free
+        return self._engine.body_pos[:, self.body_id] if first is None else self._engine.qpos[:, first : first + 3]
+
+    @property
+    def quat(self) -> Tensor:
+        """(N, 4) wxyz."""
+        first = self._free
+        return self._engine.body_quat[:, self.body_id] if first is None else self._engine.qpos[:, first + 3 : first + 7]
+
+
+def _copy(values: Tensor | None) -> Tensor | None:
+    return None if values is None else values.clone()

@@ -1,0 +1,93 @@
+"""Contact sensors: net forces on their sides, and how long each side has been touching or in the air."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from genelab.scene.sensors import ContactSensorCfg
+from genelab.sensors.base import Sensor, SensorHost
+
+
+@dataclass
+class ContactData:
+    """What a contact sensor with S sides knows in N worlds. All zero after a reset."""
+
+    force: Tensor
+    """(N, S, 3) net force on each side, world frame, newtons."""
+    in_contact: Tensor
+    """(N, S) bool."""
+    first_contact: Tensor
+    """(N, S) bool: it was in the air one measurement ago."""
+    air_time: Tensor
+    """(N, S) seconds since the last contact; 0 in contact."""
+    contact_time: Tensor
+    """(N, S) seconds since touch-down; 0 in the air."""
+    last_air_time: Tensor
+    """(N, S) length of the flight before the present or last contact."""
+
+
+class ContactSensor(Sensor):
+    """See `ContactSensorCfg`. Measures whether it is read or not, for time goes on; forces are of the last substep."""
+
+    cfg: ContactSensorCfg
+
+    def __init__(self, name: str, cfg: ContactSensorCfg, host: SensorHost):
+        super().__init__(name, cfg, host)
+        sides = (host.num_envs, len(cfg.sides))
+
+        def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+            return torch.zeros(shape, dtype=dtype, device=host.device)
+
+        self._data = ContactData(
+            force=zeros(*sides, 3),
+            in_contact=zeros(*sides, dtype=torch.bool),
+            first_contact=zeros(*sides, dtype=torch.bool),
+            air_time=zeros(*sides),
+            contact_time=zeros(*sides),
+            last_air_time=zeros(*sides),
+        )
+        self._elapsed = zeros(host.num_envs, 1)
+        """Time since the last measurement or reset, for sensors with a period."""
+
+    @property
+    def data(self) -> ContactData:
+        return self._data
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.cfg.sides), 3)
+
+    def update(self) -> None:
+        if self.every > 1:
+            self._elapsed += self.host.step_dt
+        super().update()
+
+    def sense(self) -> None:
+        data, elapsed = self._data, self.host.step_dt if self.every == 1 else self._elapsed
+        data.force = self.noisy(self.host.engine.contact(self.name))
+        data.in_contact = data.force.square().sum(dim=-1) > self.cfg.threshold**2
+        data.first_contact = data.in_contact & (data.air_time > 0.0)
+        data.last_air_time = torch.where(data.first_contact, data.air_time, data.last_air_time)
+        data.air_time = (data.air_time + elapsed).masked_fill(data.in_contact, 0.0)
+        data.contact_time = (data.contact_time + elapsed).masked_fill(~data.in_contact, 0.0)
+        self._elapsed.zero_()
+
+    def reset(self, env_ids: Tensor) -> None:
+        super().reset(env_ids)
+        for values in self._arrays().values():
+            values[env_ids] = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), **{name: values.clone() for name, values in self._arrays().items()}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        for name, values in self._arrays().items():
+            values.copy_(state[name])
+
+    def _arrays(self) -> dict[str, Tensor]:
+        data = {field.name: getattr(self._data, field.name) for field in dataclasses.fields(ContactData)}
+        return {**data, "elapsed": self._elapsed}

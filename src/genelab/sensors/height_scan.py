@@ -1,0 +1,65 @@
+"""Height scans: how high a body is over the ground around it."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from genelab.core.errors import UserError
+from genelab.scene.sensors import SensorCfg
+from genelab.sensors.base import ArraySensor, BodyFrame, SensorHost
+
+
+@dataclass(kw_only=True)
+class HeightScanCfg(SensorCfg):
+    """Height of a body over the ground at the points of a grid around it, metres. The grid turns with its heading."""
+
+    body: str = ""
+    """The body it sits on, as ``entity/body``; empty: the root of the first robot."""
+    length: float = 1.6
+    """Size of the grid ahead and behind, metres."""
+    width: float = 1.0
+    """Size of the grid to the left and right, metres."""
+    spacing: float = 0.1
+    """Distance between two points, metres."""
+
+    def validate(self) -> None:
+        super().validate()
+        if not (self.spacing > 0.0 and self.length >= 0.0 and self.width >= 0.0):
+            raise UserError("a height scan needs a positive spacing, and a length and width of zero or more")
+
+    def build(self, name: str, host: SensorHost) -> "HeightScan":
+        return HeightScan(name, self, host)
+
+
+class HeightScan(ArraySensor):
+    """See `HeightScanCfg`. Looks heights up in the terrain, which every engine shares: no rays needed."""
+
+    cfg: HeightScanCfg
+
+    def __init__(self, name: str, cfg: HeightScanCfg, host: SensorHost):
+        super().__init__(name, cfg, host)
+        self._frame = BodyFrame(host, cfg.body)
+        ahead, left = (
+            torch.linspace(-size / 2, size / 2, round(size / cfg.spacing) + 1, device=host.device)
+            for size in (cfg.length, cfg.width)
+        )
+        self.grid = torch.stack((ahead.repeat(len(left)), left.repeat_interleave(len(ahead))))
+        """(2, points) ahead and left of the body, metres: rows from right to left, each from back to front."""
+        self.grid_shape = (len(left), len(ahead))
+        """Rows and points in each."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.grid.shape[1],)
+
+    def measure(self) -> Tensor:
+        pos, terrain = self._frame.pos, self.host.terrain
+        if terrain is None:
+            return pos[:, 2:].expand(-1, self.grid.shape[1])
+        w, x, y, z = self._frame.quat.unbind(-1)
+        ahead = torch.nn.functional.normalize(torch.stack((1 - 2 * (y * y + z * z), 2 * (w * z + x * y)), dim=1))
+        left = torch.stack((-ahead[:, 1], ahead[:, 0]), dim=1)
+        xs = torch.addmm(pos[:, :1], torch.stack((ahead[:, 0], left[:, 0]), dim=1), self.grid)
+        ys = torch.addmm(pos[:, 1:2], torch.stack((ahead[:, 1], left[:, 1]), dim=1), self.grid)
+        return pos[:, 2:] - terrain.height_at(xs, ys)
