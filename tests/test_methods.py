@@ -13,6 +13,7 @@ from estimator_method import EstimatorCfg
 from genelab.core.config import from_dict, to_dict
 from genelab.core.registry import TaskSpec, find, register, unregister
 from genelab.envs import ManagerBasedRlEnv
+from genelab.experiment.setup import resolve
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.methods.ppo import PPO
 from genelab.rl.methods.spo import SPO, SpoCfg
@@ -83,6 +84,22 @@ def test_the_loss_of_spo_is_least_where_the_ratio_is_on_its_bound(advantage: flo
 def test_an_agent_with_another_method_survives_being_stored() -> None:
     cfg = small_agent(SpoCfg(clip_param=0.3))
     assert from_dict(RslRlOnPolicyRunnerCfg, json.loads(json.dumps(to_dict(cfg, RslRlOnPolicyRunnerCfg)))) == cfg
+
+
+def test_a_method_is_chosen_by_name_and_keeps_what_it_shares(mistake: Callable[..., str]) -> None:
+    changes = [("agent.algorithm.gamma", "0.9"), ("agent.algorithm", "spo"), ("agent.algorithm.clip_param", "0.3")]
+    algorithm = resolve(PENDULUM, overrides=changes).agent_cfg.algorithm
+    assert type(algorithm) is SpoCfg
+    assert (algorithm.gamma, algorithm.clip_param) == (0.9, 0.3)
+    error = mistake("train", PENDULUM, "--agent.algorithm", "sop")
+    assert "agent.algorithm expects ppo|spo, got 'sop' (did you mean 'spo'?)" in error
+
+
+def test_spo_trains_from_the_command_line(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    options = ("--num-envs", 8, "--max-iterations", 2, "--agent.algorithm", "spo", "--log-dir", tmp_path / "run")
+    assert cli("train", PENDULUM, *options).code == 0
+    assert json.loads((tmp_path / "run/params/agent.json").read_text())["algorithm"]["class"].endswith(":SpoCfg")
+    assert cli("eval", PENDULUM, tmp_path / "run/model_final.pt", "--episodes", 2).code == 0
 
 
 def estimator_agent() -> RslRlOnPolicyRunnerCfg:

@@ -19,7 +19,7 @@ def info(
 
     Example: genelab info GeneLab-Inverted-Pendulum-v0 --overrides
     """
-    from genelab.core.overrides import leaves, show, type_name
+    from genelab.core.overrides import configs, leaves, show, type_name, variants
     from genelab.experiment import describe
     from genelab.experiment.setup import resolve
 
@@ -38,5 +38,9 @@ def info(
             for path, value in changes.items():
                 typer.echo(f"  {path} = {show(value)}")
         typer.echo(f"\nAgents: {', '.join(spec.agents) or 'none'}\n\nOverrides (path, type, value):")
+    for path, config in configs(setup.roots):
+        if names := variants(config):
+            chosen = next((name for name, cls in names.items() if cls.endswith(f":{type(config).__name__}")), "")
+            typer.echo(f"  --{path}  {'|'.join(names)}  {chosen}")
     for leaf in leaves(setup.roots):
         typer.echo(f"  --{leaf.path}  {type_name(leaf.type)}  {show(leaf.value)}")

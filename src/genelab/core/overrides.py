@@ -4,6 +4,9 @@ A path walks dataclass fields and dict keys; hyphens and underscores are the sam
 type of its field. A path that does not exist, a value of the wrong type, or a path this run would never read is an
 error that names the nearest valid path.
 
+A config class with ``variants``, a dict of names and classes, is exchanged by name: ``agent.algorithm = spo``. Fields
+that both have keep their values.
+
 Code, such as a preset, may also give whole config objects: in place of another one, or under a new name in a dict of
 configs, which adds a term behind those that are there.
 
@@ -22,6 +25,7 @@ from typing import Any, Literal
 
 from genelab.core.config import dict_value_type, field_types, is_config, members
 from genelab.core.errors import UserError, hint
+from genelab.core.registry import load
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,8 @@ def _set(roots: dict[str, Any], path: str, value: Any) -> Change:
     if name is None and not (is_config(value) and isinstance(node, dict) and _holds_configs(declared)):
         raise _unknown_path(roots, path)
     old = None if name is None else _child(node, name)
+    if isinstance(value, str) and variants(old) and not _unsets(value, _child_type(node, name or last, declared)):
+        value = _variant(old, value, path)
     child_type = dict_value_type(declared) if name is None else _child_type(node, name, declared)
     whole = is_config(value) or _unsets(value, child_type)
     if (is_config(old) or isinstance(old, dict) or callable(old)) and not whole:
@@ -192,6 +198,20 @@ def _set(roots: dict[str, Any], path: str, value: Any) -> Change:
     else:
         setattr(node, names[-1], new)
     return Change(full_path, old, new)
+
+
+def variants(config: Any) -> dict[str, str]:
+    """Names of the config classes that can take this config's place, with their ``"module:Class"``."""
+    return getattr(config, "variants", {}) if is_config(config) else {}
+
+
+def _variant(config: Any, name: str, path: str) -> Any:
+    """The variant of a config called `name`, with the values of the fields that both have."""
+    known = variants(config)
+    if name not in known:
+        raise UserError(f"{path} expects {'|'.join(known)}, got '{name}'{hint(name, known)}")
+    cls = load(known[name])
+    return cls(**{field: getattr(config, field) for field in field_types(cls) if hasattr(config, field)})
 
 
 def _holds_configs(declared: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from genelab.core.config import digest, to_dict
+from genelab.core.config import digest, is_config, to_dict
 from genelab.core.errors import UserError
 from genelab.core.overrides import validate
 from genelab.envs import ManagerBasedRlEnv
@@ -191,7 +191,7 @@ def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, An
         "seed": setup.agent_cfg.seed,
         "preset": setup.preset,
         "command": request.command,
-        "overrides": {change.path: change.new for change in setup.changes},
+        "overrides": {c.path: to_dict(c.new) if is_config(c.new) else c.new for c in setup.changes},
         "env_changes": setup.env_changes(),
         "warm_start": None if begin_with is None else str(begin_with),
         "warm_start_sha256": None if begin_with is None else file_digest(begin_with),

@@ -37,6 +37,12 @@ class RslRlDistributionCfg:
 class RslRlModelCfg:
     """An MLP, behind a recurrent layer if `rnn_type` says so. The type of a model config selects the network class."""
 
+    variants: ClassVar[dict[str, str]] = {
+        "mlp": "genelab.rl.cfg:RslRlModelCfg",
+        "cnn": "genelab.rl.cfg:RslRlCnnModelCfg",
+    }
+    """The kinds of network there are, as a user names them."""
+
     hidden_dims: tuple[int, ...] = (128, 128)
     activation: Literal[
         "elu", "selu", "relu", "crelu", "lrelu", "tanh", "sigmoid", "softplus", "gelu", "swish", "mish"
@@ -131,6 +137,11 @@ class RslRlPpoCfg:
 
     method: ClassVar[str] = "genelab.rl.methods.ppo:PPO"
     """``"module:Class"`` of the method; see `genelab.rl.methods.base`."""
+    variants: ClassVar[dict[str, str]] = {
+        "ppo": "genelab.rl.cfg:RslRlPpoCfg",
+        "spo": "genelab.rl.methods.spo:SpoCfg",
+    }
+    """The methods there are, as a user names them."""
 
     num_learning_epochs: int = 5
     num_mini_batches: int = 4
