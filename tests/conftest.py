@@ -7,7 +7,7 @@ os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco, which some tests imp
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +65,22 @@ def genelab() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, **options)
 
     return call
+
+
+@pytest.fixture
+def offer() -> Iterator[Callable[[object], None]]:
+    """Register tasks for one test."""
+    from genelab.core.registry import TaskSpec, register, unregister
+
+    offered: list[str] = []
+
+    def call(spec: TaskSpec) -> None:
+        register(spec)
+        offered.append(spec.id)
+
+    yield call
+    for task_id in offered:
+        unregister(task_id)
 
 
 @pytest.fixture(scope="session")

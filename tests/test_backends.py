@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 
-from genelab.core import registry
 from genelab.core.errors import UserError
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
@@ -52,8 +51,8 @@ FAMILY = {
 
 
 @pytest.fixture(autouse=True)
-def goal_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry._registered, GOAL_TASK, SPEC)
+def goal_task(monkeypatch: pytest.MonkeyPatch, offer: Callable[..., None]) -> None:
+    offer(SPEC)
     monkeypatch.delenv("GENELAB_SB3_DEMO_PATH", raising=False)
 
 

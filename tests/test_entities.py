@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from genelab import mdp
-from genelab.core import registry
 from genelab.core.errors import UserError
 from genelab.envs import (
     EventTermCfg,
@@ -153,8 +152,8 @@ def test_a_resumed_environment_with_two_robots_continues_exactly():
         assert torch.equal(expected[1], found[1])
 
 
-def test_a_task_with_two_robots_trains_evaluates_and_exports(tmp_path, monkeypatch, train_tiny):
-    monkeypatch.setitem(registry._registered, TWO_CARTS, SPEC)
+def test_a_task_with_two_robots_trains_evaluates_and_exports(tmp_path, offer, train_tiny):
+    offer(SPEC)
     _, result = train_tiny(tmp_path / "run", task=TWO_CARTS)
     request = EvalRequest(TWO_CARTS, result.checkpoint, episodes=8, num_envs=4)
     evaluation = run_evaluation(request, say=lambda line: None)

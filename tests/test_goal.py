@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from genelab import mdp
-from genelab.core import registry
 from genelab.core.config import from_dict, to_dict
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, RewardTermCfg
@@ -67,8 +66,8 @@ def test_a_task_that_is_not_goal_conditioned_in_the_right_way_is_an_error(
         make(change)
 
 
-def test_gymnasium_gets_a_dict_and_the_reward_function(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(registry._registered, GOAL_TASK, SPEC)
+def test_gymnasium_gets_a_dict_and_the_reward_function(offer: Callable[..., None]):
+    offer(SPEC)
     envs = GymVectorEnv(GOAL_TASK, num_envs=3)
     obs, _ = envs.reset(seed=0)
     assert envs.observation_space.contains(obs)

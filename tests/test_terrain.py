@@ -251,7 +251,7 @@ def finish(env: ManagerBasedRlEnv, walked: float, asked: float, fell: bool = Fal
     """The level after one world's episode, which began on level 2 and ended `walked` metres from its start."""
     world = torch.tensor([0])
     env.spawn.move(world, torch.tensor([2]))
-    env._reset_worlds(world)
+    env.reset(env_ids=world)
     env.spawn.move(world, torch.tensor([2]))
     pos = env.spawn.start[world].clone()
     pos[:, 0] += walked
@@ -259,7 +259,7 @@ def finish(env: ManagerBasedRlEnv, walked: float, asked: float, fell: bool = Fal
     env.command_manager.terms["velocity"].course[world, :2] = torch.tensor([0.0, asked])  # type: ignore[attr-defined]
     env.episode_length_buf[0] = int(lived * env.max_episode_length)
     env.terminated[0] = fell
-    env._reset_worlds(world)
+    env.reset(env_ids=world)
     env.terminated[0] = False
     return int(env.spawn.level[0])
 
@@ -281,7 +281,7 @@ def test_levels_end_at_the_ends_of_the_grid_and_moved_worlds_start_in_their_new_
     env.spawn.move(worlds, torch.tensor([9, -3]))
     assert env.spawn.level.tolist() == [3, 0]
     env.engine.failed.zero_()
-    env._reset_worlds(worlds)
+    env.reset(env_ids=worlds)
     middles = env.terrain.origin(env.spawn.level, env.spawn.column)
     assert float((env.robot.root_pos - middles)[:, :2].abs().max()) <= 0.5
     env.close()
@@ -401,8 +401,8 @@ def test_a_picture_shows_the_part_of_a_large_terrain_that_the_robot_is_on() -> N
         world.qpos[:2] = x, y
         mujoco.mj_forward(model, world)
         painter.paint(world, None)
-        drawn = painter._renderer.model
-        middle, step = painter._centre, 0.1
+        drawn, middle, step = painter.drawn, painter.centre, 0.1
+        assert drawn is not None
         assert np.abs(middle - world.qpos[:2]).max() < 15.0
         assert drawn.hfield_nrow[0] == drawn.hfield_ncol[0] == 301
         points = torch.tensor([[-3.0, 4.0], [0.0, 0.0], [7.0, -9.0]], dtype=torch.double)

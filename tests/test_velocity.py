@@ -33,11 +33,18 @@ def go1_env(num_envs: int = 4, play: bool = True, change: Callable[[Any], None] 
     return ManagerBasedRlEnv(cfg, seed=2)
 
 
-@pytest.fixture
-def env() -> Iterator[ManagerBasedRlEnv]:
+@pytest.fixture(scope="module")
+def four_worlds() -> Iterator[ManagerBasedRlEnv]:
     made = go1_env()
     yield made
     made.close()
+
+
+@pytest.fixture
+def env(four_worlds: ManagerBasedRlEnv) -> ManagerBasedRlEnv:
+    """Four worlds at the beginning of an episode. Tests that change a config or the model build their own."""
+    four_worlds.reset(seed=2)
+    return four_worlds
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,13 @@ class Painter:
         self._size = (height, width)
         self._renderer: mujoco.Renderer | None = None
         self._terrain = _large_terrain(model)
-        self._centre = np.full(2, np.inf)
+        self.centre = np.full(2, np.inf)
         """Where on the terrain the middle of the part is that is drawn."""
+
+    @property
+    def drawn(self) -> mujoco.MjModel | None:
+        """The model that the last picture was made from, with a part of a large terrain."""
+        return None if self._renderer is None else self._renderer.model
 
     def paint(self, world: Any, camera: str | None) -> np.ndarray:
         """One RGB frame, (height, width, 3) uint8. Moves the terrain of `world` to where the drawn part lies."""
@@ -32,7 +37,7 @@ class Painter:
             renderer = self._renderer or self._use(self._model)
         else:
             renderer = self._look_at(world.subtree_com[0, :2])
-            world.geom_xpos[self._terrain, :2] = self._centre
+            world.geom_xpos[self._terrain, :2] = self.centre
         renderer.update_scene(world, camera=-1 if camera is None else camera)
         return renderer.render()
 
@@ -49,7 +54,7 @@ class Painter:
 
     def _look_at(self, point: np.ndarray) -> mujoco.Renderer:
         """A renderer of the terrain around a point: the last one, unless the point is far from its middle."""
-        if self._renderer is not None and np.abs(point - self._centre).max() < SLACK:
+        if self._renderer is not None and np.abs(point - self.centre).max() < SLACK:
             return self._renderer
         model, geom = copy.deepcopy(self._model), self._terrain
         k = int(model.geom_dataid[geom])
@@ -64,7 +69,7 @@ class Painter:
         model.hfield_ncol[k], model.hfield_nrow[k] = count
         model.hfield_data[start : start + part.size] = part.flatten()
         model.hfield_size[k, :2] = (count - 1) / 2 * step
-        self._centre = model.geom_pos[geom, :2] - half + (first + (count - 1) / 2) * step
+        self.centre = model.geom_pos[geom, :2] - half + (first + (count - 1) / 2) * step
         return self._use(model)
 
 
