@@ -50,6 +50,8 @@ class VelocityRobot:
     """For learners that use the robot's symmetry."""
     contacts: dict[str, tuple[str, ...]]
     """Contact sensors by name, such as feet and thighs: the shapes (geoms) whose contact with the ground is sensed."""
+    sensors: dict[str, SensorCfg] = field(default_factory=dict)
+    """Further sensors, for terms of this robot's own."""
     actions: dict[str, ActionTermCfg]
     command: VelocityCommandCfg
     rewards: dict[str, RewardTermCfg]
@@ -112,7 +114,7 @@ def _sensors(table: VelocityRobot, height_scan: bool) -> dict[str, SensorCfg]:
         return ContactSensorCfg(sides=sides, kind="geom", other="ground", other_kind="geom")
 
     contacts = {name: on_ground(geoms) for name, geoms in table.contacts.items()}
-    return {**contacts, **({HEIGHT_SCAN: HeightScanCfg()} if height_scan else {})}
+    return {**contacts, **table.sensors, **({HEIGHT_SCAN: HeightScanCfg()} if height_scan else {})}
 
 
 def _observations(table: VelocityRobot, height_scan: bool) -> dict[str, ObservationGroupCfg]:
