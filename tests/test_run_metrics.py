@@ -57,3 +57,8 @@ def test_the_random_baseline_is_measured_in_the_environment_that_the_run_changed
     train_tiny(tmp_path / "run", agent__max_iterations=1, env__rewards__alive__weight=100.0)
     usual, changed = (measure_baseline(directory)["return_mean"] for directory in (trained_run, tmp_path / "run"))
     assert changed > 5.0 * usual
+
+
+def test_checkpoints_before_the_first_optimiser_step_have_no_training_efficiency() -> None:
+    curve = ReturnCurve(returns=[1.0, 2.0, 3.0], steps=[10, 20, 30], optimiser_steps=[0, 1, 2])
+    assert run_metrics(curve, baseline=0.0)["training_efficiency"] == pytest.approx((2 / 1 + 3 / 2) / 6)

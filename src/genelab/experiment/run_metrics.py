@@ -46,7 +46,10 @@ def run_metrics(curve: ReturnCurve, baseline: float) -> dict[str, float | None]:
         "final_strength": s[-1],
         "total_reward_ma": math.fsum(last) / len(last),
         "sample_efficiency": _ratio(math.fsum(v / f for v, f in zip(s, curve.steps, strict=True)), total),
-        "training_efficiency": _ratio(math.fsum(v / o for v, o in zip(s, curve.optimiser_steps, strict=True)), total),
+        # Off-policy algorithms act for a while before their first optimiser step.
+        "training_efficiency": _ratio(
+            math.fsum(v / o for v, o in zip(s, curve.optimiser_steps, strict=True) if o), total
+        ),
         "stability": None if total == 0.0 else 1.0 - abs(drops / total),
     }
 

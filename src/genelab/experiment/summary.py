@@ -13,7 +13,6 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run import Run
 from genelab.experiment.run_metrics import ReturnCurve, consistency, run_metrics
 from genelab.experiment.setup import evaluation_cfg
-from genelab.rl.cfg import TimestepAgentCfg
 from genelab.rl.evaluator import RandomPolicy, evaluate
 
 BASELINE_WORLDS = 64
@@ -50,23 +49,11 @@ def read_curve(directory: Path) -> ReturnCurve:
     """The returns of a run: of its evaluations if it has any, else of its training episodes."""
     lines = read_json_lines(directory / EVALUATIONS_FILE) or read_json_lines(directory / METRICS_FILE)
     lines = [line for line in lines if "return_mean" in line]
-    env, agent = Run.open(directory).configs()
     return ReturnCurve(
         returns=[line["return_mean"] for line in lines],
         steps=[line["steps"] for line in lines],
-        optimiser_steps=[optimiser_steps(agent, env.num_envs, line["iteration"]) for line in lines],
+        optimiser_steps=[line["optimiser_steps"] for line in lines],
     )
-
-
-def optimiser_steps(agent: Any, num_envs: int, iteration: int) -> int:
-    """Gradient steps up to an iteration, which for skrl and stable-baselines3 is an environment step."""
-    if not isinstance(agent, TimestepAgentCfg):
-        return iteration * agent.algorithm.num_learning_epochs * agent.algorithm.num_mini_batches
-    on, off, control_steps = agent.on_policy, agent.off_policy, iteration // num_envs
-    if agent.is_on_policy:
-        per_rollout = on.num_epochs * on.num_mini_batches if agent.algorithm == "PPO" else 1
-        return control_steps // on.num_steps * per_rollout
-    return max(0, control_steps - off.learning_starts // num_envs) // off.train_every * off.gradient_steps
 
 
 def _describe(directory: Path, curve: ReturnCurve, baseline: float) -> dict[str, Any]:
