@@ -18,7 +18,7 @@ from typing import Any
 from common import RESULTS, save
 
 from genelab.core.overrides import show
-from genelab.experiment.run import Run
+from genelab.experiment.run.directory import Run
 from genelab.experiment.train import TrainRequest, train
 from genelab.rl.eval_callback import EVALUATIONS_FILE, EvalSettings
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from common import alternate, compare, save
 from genelab.envs import ManagerBasedRlEnv
-from genelab.experiment.run import Run
+from genelab.experiment.run.directory import Run
 from genelab.experiment.setup import resolve
 from genelab.rl.rsl_rl.learner import RslRlLearner
 from genelab.rl.rsl_rl.symmetry import make_symmetry

@@ -13,7 +13,7 @@ from genelab.core.errors import UserError
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.export import ExportRequest, run_export
-from genelab.experiment.run import Run
+from genelab.experiment.run.directory import Run
 from genelab.experiment.train import TrainRequest, resume, train
 from genelab.rl.backends import BACKENDS, learner_class, load_policy
 from genelab.rl.checkpoint import read_checkpoint

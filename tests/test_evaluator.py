@@ -284,22 +284,3 @@ def test_eval_json_says_whether_there_was_noise(
     noiseless = eval_json(cli, checkpoint, tmp_path / "2.json", "--no-noise")
     claimed = eval_json(cli, checkpoint, tmp_path / "3.json", "--noise")
     assert (claimed["noise"] is True) == (claimed["episodes"]["return"] != noiseless["episodes"]["return"])
-
-
-def test_an_interval_of_known_values() -> None:
-    stats = summarize([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])
-    assert stats.mean == 5.0
-    assert stats.std == pytest.approx(2.13809)
-    assert stats.ci95 == pytest.approx(2.364624 * 2.13809 / 8**0.5, rel=1e-5)
-    assert stats.n == 8
-
-
-@pytest.mark.parametrize(("n", "t"), [(2, 12.7062), (31, 2.04227), (32, 2.03951), (100, 1.98422), (1000, 1.96234)])
-def test_the_quantile_of_the_interval_is_that_of_students_t(n: int, t: float) -> None:
-    stats = summarize([float(i) for i in range(n)])
-    assert stats.ci95 * n**0.5 / stats.std == pytest.approx(t, rel=1e-5)
-
-
-def test_one_value_has_an_interval_of_zero_width() -> None:
-    stats = summarize([3.0])
-    assert (stats.mean, stats.std, stats.ci95, stats.n) == (3.0, 0.0, 0.0, 1)

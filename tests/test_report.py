@@ -19,7 +19,7 @@ from genelab.experiment.pages.numbers import duration, number, plus_minus, si, t
 from genelab.experiment.pages.plots import thin
 from genelab.experiment.report import page, write_report
 from genelab.experiment.report.curves import curves, of_metric
-from genelab.experiment.report.data import load_entries
+from genelab.experiment.run.reading import load_entries
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 TINY = ("--num-envs", "8", "--max-iterations", "3", "--agent.num_steps_per_env", "16")

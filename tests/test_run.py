@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from genelab.core.config import from_dict
-from genelab.experiment.run import new_directory
+from genelab.experiment.run.directory import new_directory
 from genelab.rl.checkpoint import read_checkpoint, read_tensors
 
 TASK = "GeneLab-Inverted-Pendulum-v0"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from genelab.experiment.run_metrics import ReturnCurve, consistency, run_metrics
-from genelab.experiment.summary import measure_baseline
+from genelab.experiment.run.metrics import ReturnCurve, consistency, run_metrics
+from genelab.experiment.run.summary import measure_baseline
 
 CURVE = ReturnCurve(returns=[3.0, 5.0, 4.0], steps=[10, 20, 30], optimiser_steps=[1, 2, 3])
 

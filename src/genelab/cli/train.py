@@ -11,7 +11,7 @@ from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, shortcuts
 from genelab.core.errors import UserError
 
 if TYPE_CHECKING:
-    from genelab.experiment.run import Run
+    from genelab.experiment.run.directory import Run
     from genelab.experiment.train import TrainRequest
     from genelab.rl.backends.base import TrainResult
     from genelab.rl.eval_callback import EvalSettings

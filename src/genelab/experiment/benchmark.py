@@ -59,8 +59,7 @@ def run_benchmark(request: BenchmarkRequest, say: Callable[[str], None] = print)
         "passed": all(not result.get("comparison", {}).get("regression", False) for result in results),
         "tolerance": request.tolerance,
         "measured_at": provenance.now(),
-        "git_commit": provenance.git_commit(),
-        "versions": provenance.versions(),
+        **provenance.stamp(),
     }
     if request.out is not None:
         write_json(request.out, report)

@@ -80,8 +80,7 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
         "evaluated_at": provenance.now(),
         "engine": setup.env_cfg.simulation.engine,
         "config_hash": digest(setup.env_cfg),
-        "git_commit": provenance.git_commit(),
-        "versions": provenance.versions(),
+        **provenance.stamp(),
         "trained": {key: source.get(key) for key in ("seed", "preset", "engine", "backend", "git_commit")},
     }
     if request.out is not None:

@@ -9,7 +9,7 @@ from genelab.core.errors import UserError
 from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.bundle import PREFIX, bundled_checkpoint, resolve_checkpoint
-from genelab.experiment.run import Run
+from genelab.experiment.run.directory import Run
 from genelab.experiment.setup import Setup, apply_run_changes, resolve
 from genelab.rl import backends
 from genelab.rl.backends.base import InferenceSetup, Policy

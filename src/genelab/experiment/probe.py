@@ -95,8 +95,7 @@ def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict
         "seed": request.seed,
         "engine": cfg.simulation.engine,
         "probed_at": provenance.now(),
-        "git_commit": provenance.git_commit(),
-        "versions": provenance.versions(),
+        **provenance.stamp(),
     }
     if request.out is not None:
         write_json(request.out, record)

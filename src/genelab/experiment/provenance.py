@@ -14,6 +14,11 @@ _PACKAGES = (
 )
 
 
+def stamp(*more: str) -> dict[str, Any]:
+    """Commit and versions, which every result carries."""
+    return {"git_commit": git_commit(), "versions": versions(*more)}
+
+
 def versions(*more: str) -> dict[str, str]:
     """Versions of Python and of the packages that results depend on, and of `more` packages."""
     found = {"python": platform.python_version()}

@@ -14,7 +14,7 @@ from typing import Any
 from genelab.core.errors import UserError
 from genelab.core.run_files import seed_directory
 from genelab.experiment import provenance
-from genelab.experiment.summary import summarise
+from genelab.experiment.run.summary import summarise
 from genelab.experiment.train import TrainRequest, resolve_training
 
 

@@ -15,7 +15,7 @@ from genelab.core.overrides import validate
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.bundle import PREFIX
-from genelab.experiment.run import Run, new_directory
+from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
 from genelab.experiment.viewer import open_viewer
 from genelab.experiment.warm_start import file_digest, read_warm_start
@@ -199,7 +199,6 @@ def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, An
         "config_hash": digest([setup.env_cfg, setup.agent_cfg]),
         "torch_threads": torch.get_num_threads(),
         "started_at": provenance.now(),
-        "git_commit": provenance.git_commit(),
-        "versions": provenance.versions(),
+        **provenance.stamp(),
         "machine": provenance.machine(),
     }

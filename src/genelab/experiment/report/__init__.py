@@ -6,8 +6,8 @@ from pathlib import Path
 from genelab.core.errors import UserError
 from genelab.core.files import write_text
 from genelab.core.run_files import REPORT_FILE
-from genelab.experiment.report.data import load_entries
 from genelab.experiment.report.page import report_page
+from genelab.experiment.run.reading import load_entries
 
 
 def write_report(directories: Sequence[Path], out: Path | None = None) -> Path:

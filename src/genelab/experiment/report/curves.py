@@ -10,7 +10,7 @@ from genelab.core.json_data import finite
 from genelab.experiment.pages import Cell, Section, named
 from genelab.experiment.pages.numbers import number, percent
 from genelab.experiment.pages.plots import Curve, Layout, Line, Plot, line_plot
-from genelab.experiment.report.data import Entry, RunData, unique
+from genelab.experiment.run.reading import Entry, RunData, unique
 
 HERO = Layout(width=660, height=400, left=52, bottom=28, x_ticks=6, y_ticks=6, x_label=True)
 WIDE = Layout(width=660, height=230, left=52, bottom=28, x_ticks=6, y_ticks=4, x_label=True, markers=True)

@@ -8,8 +8,8 @@ from genelab.core.stats import summarize
 from genelab.experiment.pages import Cell, Section, Table, named
 from genelab.experiment.pages.numbers import DASH, number, percent, plus_minus, si
 from genelab.experiment.report.curves import WIDE, figure, legend, of_evaluations
-from genelab.experiment.report.data import Entry, RunData, unique
 from genelab.experiment.report.results import evaluated, mean_with_interval
+from genelab.experiment.run.reading import Entry, RunData, unique
 
 GROUPS = {"reward_terms": "Reward term", "task": "Task metric", "terminations": "Termination"}
 """Nested records of the metrics of eval.json, and what one of their members is called."""

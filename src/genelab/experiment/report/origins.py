@@ -6,8 +6,8 @@ from typing import Any
 
 from genelab.experiment.pages import Cell, Section, Table, named
 from genelab.experiment.pages.numbers import DASH, duration, utc
-from genelab.experiment.report.data import Entry, RunData, unique
 from genelab.experiment.report.results import plain, seed_list
+from genelab.experiment.run.reading import Entry, RunData, unique
 
 MISSING = "(not there)"
 

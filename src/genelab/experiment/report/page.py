@@ -9,10 +9,10 @@ from typing import Any
 from genelab.core.run_files import VIDEO_FILE
 from genelab.experiment.pages import Section, named, render
 from genelab.experiment.report.curves import learning_curves, small_multiples
-from genelab.experiment.report.data import Entry, unique
 from genelab.experiment.report.evaluation import evaluation
 from genelab.experiment.report.origins import configs, differing_paths, progress, provenance
 from genelab.experiment.report.results import badges, key_figures, run_metrics, seed_list, seeds
+from genelab.experiment.run.reading import Entry, unique
 
 VIDEO_LIMIT = 20_000_000
 """Bytes; a larger video stays outside of the page."""

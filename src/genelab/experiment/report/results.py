@@ -9,7 +9,7 @@ from genelab.core.json_data import finite
 from genelab.core.stats import Summary, summarize
 from genelab.experiment.pages import Cell, Section, Table, named
 from genelab.experiment.pages.numbers import DASH, duration, number, percent, plus_minus, si
-from genelab.experiment.report.data import Entry, RunData, unique
+from genelab.experiment.run.reading import Entry, RunData, unique
 
 
 @dataclass(frozen=True)

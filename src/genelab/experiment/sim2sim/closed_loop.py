@@ -16,7 +16,7 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.core.rng import Streams, derive_seed
 from genelab.experiment.paired import PairedEnv
-from genelab.experiment.sim2sim.metrics import GAUGES, derive
+from genelab.experiment.sim2sim.gauges import GAUGES, derive
 from genelab.rl.backends.base import Policy
 
 

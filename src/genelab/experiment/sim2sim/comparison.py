@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from genelab.core.stats import bootstrap_means, holm, interval, mcnemar_p, permutation_p, tost_p
 from genelab.experiment.sim2sim.closed_loop import Episodes
-from genelab.experiment.sim2sim.statistics import bootstrap_means, holm, interval, mcnemar_p, permutation_p, tost_p
 
 SIGNIFICANT = 0.05
 MARGIN_SHARE = 0.01

@@ -21,7 +21,7 @@ from genelab.core.run_files import RUN_FILE
 from genelab.engines.description import Description, describe_model
 from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment.paired import PairedEnv
-from genelab.experiment.run import Run
+from genelab.experiment.run.directory import Run
 from genelab.scene.scene import Scene
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-5

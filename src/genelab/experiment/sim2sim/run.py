@@ -116,8 +116,7 @@ class _Lab:
             "control_dt": self._cfg.control_dt,
             "evaluated_at": provenance.now(),
             "config_hash": digest(self._cfg),
-            "git_commit": provenance.git_commit(),
-            "versions": provenance.versions("genesis-world", "mujoco-warp"),
+            **provenance.stamp("genesis-world", "mujoco-warp"),
             "machine": provenance.machine(),
             "trained": {key: infos.get(key) for key in ("seed", "preset", "engine", "backend", "git_commit")},
         }

@@ -35,7 +35,7 @@ class Policy(ABC):
 
 
 class TrainingRun(Protocol):
-    """What a backend needs of the run it trains in. `genelab.experiment.run.Run` is the one on disk."""
+    """What a backend needs of the run it trains in. `genelab.experiment.run.directory.Run` is the one on disk."""
 
     directory: Path
 

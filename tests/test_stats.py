@@ -1,4 +1,4 @@
-"""Statistics of paired differences, against answers that are known."""
+"""Intervals and tests, against answers that are known."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genelab.experiment.sim2sim.statistics import bootstrap_means, holm, interval, mcnemar_p, permutation_p, tost_p
+from genelab.core.stats import bootstrap_means, holm, interval, mcnemar_p, permutation_p, summarize, tost_p
 
 # Some libraries switch subnormal numbers off for the whole process: then the smallest of them are zero.
 p_values = st.lists(st.floats(0.0, 1.0, allow_subnormal=False), min_size=1, max_size=20)
@@ -98,3 +98,22 @@ def test_tost_agrees_with_the_ninety_per_cent_interval(differences: np.ndarray, 
 @given(samples)
 def test_the_sign_of_all_differences_does_not_matter_to_the_permutation_test(differences: np.ndarray) -> None:
     assert permutation_p(differences) == permutation_p(-differences)
+
+
+def test_an_interval_of_known_values() -> None:
+    stats = summarize([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])
+    assert stats.mean == 5.0
+    assert stats.std == pytest.approx(2.13809)
+    assert stats.ci95 == pytest.approx(2.364624 * 2.13809 / 8**0.5, rel=1e-5)
+    assert stats.n == 8
+
+
+@pytest.mark.parametrize(("n", "t"), [(2, 12.7062), (31, 2.04227), (32, 2.03951), (100, 1.98422), (1000, 1.96234)])
+def test_the_quantile_of_the_interval_is_that_of_students_t(n: int, t: float) -> None:
+    stats = summarize([float(i) for i in range(n)])
+    assert stats.ci95 * n**0.5 / stats.std == pytest.approx(t, rel=1e-5)
+
+
+def test_one_value_has_an_interval_of_zero_width() -> None:
+    stats = summarize([3.0])
+    assert (stats.mean, stats.std, stats.ci95, stats.n) == (3.0, 0.0, 0.0, 1)

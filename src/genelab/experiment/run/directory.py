@@ -16,7 +16,7 @@ from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_atomic, write_json, write_text
 from genelab.core.json_data import read_json
 from genelab.core.run_files import AGENT_FILE, ENV_FILE, METRICS_FILE, RUN_FILE, STATE_FILE
-from genelab.experiment.console import make_progress
+from genelab.experiment.run.console import make_progress
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
 
 

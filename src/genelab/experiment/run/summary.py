@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.files import write_json
-from genelab.core.json_data import read_json, read_json_lines
-from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE, RUN_FILE, SUMMARY_FILE, seed_directory
+from genelab.core.run_files import SUMMARY_FILE, seed_directory
 from genelab.core.stats import summarize
 from genelab.core.table import Table
 from genelab.envs import ManagerBasedRlEnv
-from genelab.experiment.run import Run
-from genelab.experiment.run_metrics import ReturnCurve, consistency, run_metrics
+from genelab.experiment.run.directory import Run
+from genelab.experiment.run.metrics import ReturnCurve, consistency, run_metrics
+from genelab.experiment.run.reading import RunData, read_run
 from genelab.experiment.setup import evaluation_cfg
 from genelab.rl.evaluator import RandomPolicy, evaluate
 
@@ -25,9 +25,11 @@ def summarise(task: str, parent: Path, done: list[int], failed: list[int], say: 
     if done:
         summary["baseline"] = measure_baseline(seed_directory(parent, done[0]))
         baseline = summary["baseline"]["return_mean"]
-        curves = {seed: read_curve(seed_directory(parent, seed)) for seed in done}
-        runs = {str(seed): _describe(seed_directory(parent, seed), curves[seed], baseline) for seed in done}
-        summary |= {"runs": runs, "metrics": _over_seeds(list(runs.values()), list(curves.values()), baseline)}
+        found = [read_run(seed_directory(parent, seed), []) for seed in done]
+        curves = [return_curve(run) for run in found]
+        described = [_describe(run, curve, baseline) for run, curve in zip(found, curves, strict=True)]
+        runs = dict(zip(map(str, done), described, strict=True))
+        summary |= {"runs": runs, "metrics": _over_seeds(described, curves, baseline)}
         _print(runs, summary["metrics"], say)
     write_json(parent / SUMMARY_FILE, summary)
     say(f"summary: {parent / SUMMARY_FILE}")
@@ -45,10 +47,9 @@ def measure_baseline(directory: Path) -> dict[str, float]:
     return {key: metrics[key] for key in ("return_mean", "return_std", "return_ci95")}
 
 
-def read_curve(directory: Path) -> ReturnCurve:
+def return_curve(run: RunData) -> ReturnCurve:
     """The returns of a run: of its evaluations if it has any, else of its training episodes."""
-    lines = read_json_lines(directory / EVALUATIONS_FILE) or read_json_lines(directory / METRICS_FILE)
-    lines = [line for line in lines if "return_mean" in line]
+    lines = [line for line in run.evaluations or run.rows if "return_mean" in line]
     return ReturnCurve(
         returns=[line["return_mean"] for line in lines],
         steps=[line["steps"] for line in lines],
@@ -56,13 +57,12 @@ def read_curve(directory: Path) -> ReturnCurve:
     )
 
 
-def _describe(directory: Path, curve: ReturnCurve, baseline: float) -> dict[str, Any]:
-    meta, lines = read_json(directory / RUN_FILE), read_json_lines(directory / METRICS_FILE)
+def _describe(run: RunData, curve: ReturnCurve, baseline: float) -> dict[str, Any]:
     return {
-        "iteration": meta["iteration"],
+        "iteration": run.meta["iteration"],
         "return_mean": curve.returns[-1] if curve.returns else None,
-        "train_s": round(sum(line["collect_s"] + line["learn_s"] for line in lines), 3),
-        "weights_sha256": meta["weights_sha256"],
+        "train_s": round(run.train_s or 0.0, 3),
+        "weights_sha256": run.meta["weights_sha256"],
         "metrics": run_metrics(curve, baseline) if curve.returns else {},
     }
 

@@ -1,6 +1,6 @@
-"""What a report is made from: run directories, read as they are, finished or not.
+"""Run directories, read as they are, finished or not, for reports and summaries.
 
-A directory is one entry of a report: a run (it holds run.json), or the parent of the same run with several seeds
+A directory is one entry: a run (it holds run.json), or the parent of the same run with several seeds
 (it holds ``seed_<S>/run.json``). What cannot be read is left out and said so in the entry's notes.
 """
 
@@ -79,7 +79,7 @@ class RunData:
 
 @dataclass(frozen=True)
 class Entry:
-    """One curve of the report: a run, or several seeds of one."""
+    """A run, or several seeds of one."""
 
     label: str
     directory: Path
@@ -133,7 +133,7 @@ def _load_entry(directory: Path, label: str) -> Entry:
     summary = _read_json(directory / SUMMARY_FILE, notes)
     if isinstance(summary.get("failed"), list) and summary["failed"]:
         notes.append(f"{directory}: seeds that failed: {', '.join(map(str, summary['failed']))}")
-    return Entry(label, directory, [_load_run(home, notes) for home in homes], summary, notes)
+    return Entry(label, directory, [read_run(home, notes) for home in homes], summary, notes)
 
 
 def _run_below(directory: Path) -> Path | None:
@@ -144,7 +144,8 @@ def _run_below(directory: Path) -> Path | None:
     return None
 
 
-def _load_run(directory: Path, notes: list[str]) -> RunData:
+def read_run(directory: Path, notes: list[str]) -> RunData:
+    """One run; what is missing or not readable is added to `notes`."""
     path = directory / RUN_FILE
     try:
         meta = json.loads(path.read_text(encoding="utf-8"))
