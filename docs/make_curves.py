@@ -11,6 +11,7 @@ from matplotlib import pyplot
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs/images"
+MEMORY = "GeneLab-Inverted-Pendulum-Memory-v0"
 GO1 = "Genelab-Velocity-Flat-Unitree-Go1-v0"
 COLOURS = {"rsl_rl": "#2563a8", "skrl": "#c04a15", "sb3": "#1c7f58"}
 
@@ -31,15 +32,33 @@ def backends() -> None:
 def go1() -> None:
     """The long training on flat ground and the cpu preset's three seeds, as the training itself sees them."""
     figure, axes = _figure("environment steps, millions", "return while training")
-    for kind, colour in (("long", "#c04a15"), ("cpu", "#2563a8")):
-        for number, path in enumerate(sorted((ROOT / f"results/{GO1}/{kind}").glob("seed_*/run.json"))):
-            run = json.loads(path.read_text())
-            per_iteration = run["samples"] / run["iteration"] / 1e6
-            iterations, returns = zip(*run["curve"], strict=True)
-            label = f"{kind}, {run['samples'] / 1e6:.1f} M steps" if number == 0 else None
-            axes.plot([i * per_iteration for i in iterations], returns, color=colour, label=label, linewidth=1.2)
+    _plot_runs(axes, GO1, "long", "#c04a15", "long, 29.5 M steps")
+    _plot_runs(axes, GO1, "cpu", "#2563a8", "cpu, 3.7 M steps")
     axes.legend(frameon=False)
     _save(figure, "go1-long.png")
+
+
+def memory() -> None:
+    """Networks with and without memory on the task that needs it, three seeds each."""
+    figure, axes = _figure("environment steps, millions", "return while training")
+    _plot_runs(axes, MEMORY, "cpu", "#2563a8", "LSTM")
+    _plot_runs(axes, MEMORY, "gru", "#1c7f58", "GRU")
+    _plot_runs(axes, MEMORY, "mlp-always-shown", "#8a929c", "MLP, place always shown")
+    _plot_runs(axes, MEMORY, "mlp", "#c04a15", "MLP")
+    _plot_runs(axes, MEMORY, "mlp-never-shown", "#d9a13b", "MLP, place never shown")
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))  # beside the lines, not on them
+    figure.set_size_inches(8.0, 3.4)
+    _save(figure, "memory.png")
+
+
+def _plot_runs(axes: Any, task: str, kind: str, colour: str, label: str) -> None:
+    """A line for each seed of a kept run."""
+    for number, path in enumerate(sorted((ROOT / f"results/{task}/{kind}").glob("seed_*/run.json"))):
+        run = json.loads(path.read_text())
+        per_iteration = run["samples"] / run["iteration"] / 1e6
+        iterations, returns = zip(*run["curve"], strict=True)
+        steps = [iteration * per_iteration for iteration in iterations]
+        axes.plot(steps, returns, color=colour, label=None if number else label, linewidth=1.2)
 
 
 def _figure(x: str, y: str) -> tuple[Any, Any]:
@@ -58,3 +77,4 @@ def _save(figure: Any, name: str) -> None:
 if __name__ == "__main__":
     backends()
     go1()
+    memory()

@@ -23,6 +23,15 @@ from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
+MEMORY = RESULTS / "GeneLab-Inverted-Pendulum-Memory-v0"
+MEMORY_VARIANTS = {
+    "cpu": "LSTM, the `cpu` preset",
+    "gru": "GRU",
+    "mlp": "MLP",
+    "mlp-always-shown": "MLP, the place is always shown",
+    "mlp-never-shown": "MLP, the place is never shown",
+}
+"""Kept runs of the memory task, and what is particular to them."""
 GO1_FLAT = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/cpu"
 GO1_LONG = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/long"
 GO1_ROUGH = RESULTS / "Genelab-Velocity-Rough-Unitree-Go1-v0/cpu"
@@ -36,6 +45,7 @@ def pages() -> dict[str, str]:
     readme = _fill(readme, "example", f"```python\n{(ROOT / 'examples/pointer.py').read_text(encoding='utf-8')}```")
     study = (ROOT / "docs/pendulum-study.md").read_text(encoding="utf-8")
     study = _fill(study, "study", runpy.run_path(str(ROOT / "benchmarks/cpu_study.py"))["table"]().rstrip())
+    study = _fill(study, "memory", memory_table())
     go1 = _fill((ROOT / "docs/go1-study.md").read_text(encoding="utf-8"), "probe", probe_table(GO1_FLAT))
     go1 = _fill(go1, "long", probe_table(GO1_LONG))
     go1 = _fill(go1, "levels", level_table(GO1_ROUGH))
@@ -153,7 +163,8 @@ def terrain_sizes() -> str:
 def results_table() -> str:
     """The runs kept in results/, one row per task and preset."""
     lines = ["| task | preset | return_mean per seed | success | samples | training |", "| --- " * 6 + "|"]
-    for directory in sorted(path for path in RESULTS.glob("*/*") if path.is_dir()):
+    studied = [MEMORY / name for name in MEMORY_VARIANTS if name != "cpu"]  # compared in docs/pendulum-study.md
+    for directory in sorted(path for path in RESULTS.glob("*/*") if path.is_dir() and path not in studied):
         runs = [_run(path) for path in sorted(directory.glob("seed_*"))]
         returns = " / ".join(f"{run['return']:.3f}" for run in runs)
         seeds = ", ".join(str(run["seed"]) for run in runs)
@@ -165,6 +176,16 @@ def results_table() -> str:
             f"| {success} | {runs[0]['samples'] / 1e6:.1f} M | {seconds:.0f} s, threads: {runs[0]['threads']} |"
         )
     return "\n".join(lines)
+
+
+def memory_table() -> str:
+    """The networks that were trained on the memory task, with what each seed reaches."""
+    rows = []
+    for name, text in MEMORY_VARIANTS.items():
+        records = [json.loads(path.read_text())["metrics"] for path in sorted((MEMORY / name).glob("seed_*/eval.json"))]
+        returns = " / ".join(f"{metrics['return_mean']:.2f} ± {metrics['return_ci95']:.2f}" for metrics in records)
+        rows.append((text, returns, " / ".join(f"{metrics['success_rate']:.0%}" for metrics in records)))
+    return Table(("actor", "return per seed", "still up at the end"), rows).markdown()
 
 
 def backend_table() -> str:

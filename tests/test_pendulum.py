@@ -1,5 +1,8 @@
 """The pendulum tasks are the MDPs that were specified, and not easier ones."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +17,7 @@ SINGLE, DOUBLE, MEMORY = (
     "GeneLab-Double-Inverted-Pendulum-v0",
     "GeneLab-Inverted-Pendulum-Memory-v0",
 )
+RESULTS = Path(__file__).parent.parent / "results"
 TASKS = (SINGLE, DOUBLE, MEMORY)
 DT = {SINGLE: 0.01, DOUBLE: 0.01, MEMORY: 0.02}
 JOINTS = {SINGLE: ("slide", "hinge"), DOUBLE: ("slide", "hinge", "hinge_2"), MEMORY: ("slide", "hinge")}
@@ -287,6 +291,19 @@ def test_a_cart_that_stays_in_the_middle_loses_half_of_the_return():
 def test_the_actor_is_not_shown_its_last_action():
     """It would say where the cart is going, so that a network without memory would know."""
     assert "last_action" not in find(MEMORY).env_cfg().observations["policy"].terms
+
+
+@pytest.mark.parametrize("recurrent", ["cpu", "gru"])
+def test_kept_runs_with_memory_beat_those_without_by_more_than_both_intervals(recurrent):
+    def evaluations(kind):
+        paths = sorted((RESULTS / MEMORY / kind).glob("seed_*/eval.json"))
+        return [json.loads(path.read_text())["metrics"] for path in paths]
+
+    remembering, forgetful = evaluations(recurrent), evaluations("mlp")
+    assert len(remembering) == len(forgetful) == 3
+    worst = min(metrics["return_mean"] - metrics["return_ci95"] for metrics in remembering)
+    best = max(metrics["return_mean"] + metrics["return_ci95"] for metrics in forgetful)
+    assert worst > best
 
 
 # Agents ---------------------------------------------------------------------------------------------------------------
