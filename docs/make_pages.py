@@ -35,7 +35,9 @@ MEMORY_VARIANTS = {
 GO1_FLAT = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/cpu"
 GO1_LONG = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/long"
 GO1_ROUGH = RESULTS / "Genelab-Velocity-Rough-Unitree-Go1-v0/cpu"
-sys.path.insert(0, str(ROOT / "benchmarks"))  # its scripts import each other
+sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "benchmarks")]  # scripts import each other
+
+from make_architecture import check_order, control_step_svg, room_table, rooms_svg  # noqa: E402
 
 
 def pages() -> dict[str, str]:
@@ -52,7 +54,12 @@ def pages() -> dict[str, str]:
     terrain = _fill((ROOT / "docs/terrain.md").read_text(encoding="utf-8"), "sizes", terrain_sizes())
     engines = _fill((ROOT / "docs/engines.md").read_text(encoding="utf-8"), "capabilities", capability_table())
     backends = _fill((ROOT / "docs/backends.md").read_text(encoding="utf-8"), "backends", backend_table())
+    architecture = _fill((ROOT / "docs/architecture.md").read_text(encoding="utf-8"), "rooms", room_table())
+    check_order()
     return {
+        "docs/architecture.md": architecture,
+        "docs/images/rooms.svg": rooms_svg(),
+        "docs/images/control-step.svg": control_step_svg(),
         "docs/backends.md": backends,
         "docs/engines.md": engines,
         "docs/tasks.md": task_page(),

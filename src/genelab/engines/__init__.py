@@ -1,4 +1,4 @@
-"""Physics engines by name. Nothing heavy is imported until an engine is made."""
+"""Physics: N copies of a compiled scene, advanced together. Nothing heavy is imported until an engine is made."""
 
 import sys
 from functools import cache

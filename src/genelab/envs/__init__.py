@@ -1,4 +1,4 @@
-"""The step loop and its managers."""
+"""The step loop and its managers: actions, commands, events, rewards, terminations, observations."""
 
 from genelab.envs.cfg import (
     ActionTermCfg,

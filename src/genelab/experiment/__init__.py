@@ -1,1 +1,1 @@
-"""Runs: their directories, provenance, launch, playback and evaluation."""
+"""What is done with a task: train, resume, evaluate, play, export, compare engines, report."""

@@ -1,1 +1,1 @@
-"""Learning: backends for RL libraries, evaluation of policies."""
+"""Learning: learners for three RL libraries, learning methods, evaluation and export of policies."""

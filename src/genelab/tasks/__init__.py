@@ -1,4 +1,4 @@
-"""The bundled tasks. Every package in here is a domain: its ``TASKS`` say by name what it offers.
+"""The bundled tasks: functions that return configs, one package per domain, registered by strings in ``TASKS``.
 
 Listing tasks imports these packages, so they hold strings only. Configs are in their modules, imported on use.
 """
