@@ -101,7 +101,7 @@ class DoneTermCfg(TermCfg):
 
 @dataclass
 class ObservationTermCfg(TermCfg):
-    """Part of an observation group: func returns (N, d); then noise, then scale, then clip."""
+    """Part of an observation group: func returns (N, d), or (N, C, H, W); then noise, then scale, then clip."""
 
     noise: float = field(default=0.0, kw_only=True)
     """Half-width of the uniform noise added in groups with noise switched on, in units of the raw value."""
@@ -111,7 +111,7 @@ class ObservationTermCfg(TermCfg):
 
 @dataclass(kw_only=True)
 class ObservationGroupCfg:
-    """Terms side by side in one vector, with an optional history of frames."""
+    """Terms side by side in one vector, or images of one size in one stack of channels, with an optional history."""
 
     terms: dict[str, ObservationTermCfg]
     noise: bool = False

@@ -34,6 +34,7 @@ class Goal:
         self._term = _only_reward(env)
         for name in self.groups:
             _check_group(name, env)
+        env.observation_manager.require_vectors(self.groups, "goals are vectors")
         sizes = [env.observation_manager.groups[name].dim for name in self.groups]
         if sizes[0] != sizes[1]:
             raise UserError(f"goal: '{self.achieved}' has {sizes[0]} values, '{self.desired}' has {sizes[1]}")

@@ -145,8 +145,8 @@ def _make(task: str, num_envs: int, play: bool, overrides: dict[str, Any] | None
 def _spaces(env: ManagerBasedRlEnv) -> tuple[gymnasium.Space[Any], gymnasium.spaces.Box]:
     boxes: dict[str, gymnasium.Space[Any]] = {}
     for name, group in _groups(env).items():
-        size = env.observation_manager.groups[group].dim
-        boxes[name] = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+        shape = env.observation_manager.groups[group].shape
+        boxes[name] = gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float32)
     observations = boxes["observation"] if env.goal is None else gymnasium.spaces.Dict(boxes)
     return observations, gymnasium.spaces.Box(-1.0, 1.0, (env.num_actions,), np.float32)
 

@@ -137,6 +137,8 @@ class TimestepLearner(Learner):
         for name in groups:
             if name not in self.env.observation_manager.groups:
                 raise unknown("observation group", name, self.env.observation_manager.groups)
+        reader = f"the networks of a {type(self.agent_cfg).__name__} read vectors only"
+        self.env.observation_manager.require_vectors(groups, reader)
         return groups
 
     def width(self, groups: tuple[str, ...]) -> int:

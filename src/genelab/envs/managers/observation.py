@@ -1,5 +1,10 @@
-"""Observations: terms side by side, then noise, scale and clip for a whole group at once, then history."""
+"""Observations: terms side by side, then noise, scale and clip for a whole group at once, then history.
 
+The terms of a group are vectors (N, d), which lie side by side, or images (N, C, H, W) of one size, which lie channel
+upon channel. Frames of a history follow each other in the same dimension, oldest first.
+"""
+
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,23 +22,34 @@ if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
 
 
+Shape = tuple[int, ...]
+
+
 class ObservationGroup:
     """The layout of one group and its history buffer."""
 
     def __init__(
-        self, name: str, cfg: ObservationGroupCfg, slots: list[int], dims: list[int], env: "ManagerBasedRlEnv"
+        self, name: str, cfg: ObservationGroupCfg, slots: list[int], shapes: list[Shape], env: "ManagerBasedRlEnv"
     ):
         self.name = name
         self.cfg = cfg
         self.slots = slots
         """Which of the manager's term values go into this group, in order."""
-        self.term_dims = dict(zip(cfg.terms, dims, strict=True))
-        self.frame_dim = sum(dims)
-        self.dim = self.frame_dim * cfg.history
+        self.term_shapes = dict(zip(cfg.terms, shapes, strict=True))
+        """Shape of each term in one world."""
+        self.frame_shape = _side_by_side(name, self.term_shapes)
+        """Shape of one frame: (d,), or (C, H, W) for images."""
+        self.shape = (self.frame_shape[0] * cfg.history, *self.frame_shape[1:])
+        """Shape of the whole observation of one world."""
+        self.term_dims = {term: math.prod(shape) for term, shape in self.term_shapes.items()}
+        """Number of values of each term."""
+        self.frame_dim, self.dim = math.prod(self.frame_shape), math.prod(self.shape)
         terms = list(cfg.terms.values())
 
         def per_column(values: list[float]) -> Tensor:
-            return torch.cat([torch.full((d,), v, device=env.device) for d, v in zip(dims, values, strict=True)])
+            """One value for each term, spread over its columns or channels."""
+            parts = [torch.full((s[0],), v, device=env.device) for s, v in zip(shapes, values, strict=True)]
+            return torch.cat(parts).view(-1, *(1,) * (len(self.frame_shape) - 1))
 
         noise = per_column([term.noise for term in terms])
         scale = per_column([term.scale for term in terms])
@@ -43,25 +59,25 @@ class ObservationGroup:
         clipped = any(term.clip is not None for term in terms)
         self._low = per_column([low for low, _ in limits]) if clipped else None
         self._high = per_column([high for _, high in limits]) if clipped else None
-        self.history = torch.zeros(env.num_envs, cfg.history, self.frame_dim, device=env.device)
+        self.history = torch.zeros(env.num_envs, cfg.history, *self.frame_shape, device=env.device)
         self.raw = False
         """Whether scale and clip are left to the reader; see `ObservationManager.raw`."""
         self._env = env
 
     def frame(self, values: list[Tensor]) -> Tensor:
-        """One frame (rows, frame_dim) from the values of the manager's terms."""
-        frame = torch.cat([values[slot] for slot in self.slots], dim=-1).float()
+        """One frame (rows, *frame_shape) from the values of the manager's terms."""
+        frame = torch.cat([values[slot] for slot in self.slots], dim=1).float()
         if self._noise is not None:
             frame += self._env.streams.uniform(f"noise/{self.name}", frame.shape, -1.0, 1.0).mul_(self._noise)
         return frame if self.raw else self.process(frame)
 
     def process_raw(self, observations: Tensor) -> Tensor:
-        """Scale and clip what the group gave while it was raw.  (N, dim)"""
-        frames = observations.clone().unflatten(1, (self.cfg.history, self.frame_dim))
-        return self.process(frames).flatten(1)
+        """Scale and clip what the group gave while it was raw.  (N, *shape)"""
+        frames = observations.clone().unflatten(1, (self.cfg.history, self.frame_shape[0]))
+        return self.process(frames).flatten(1, 2)
 
     def process(self, frames: Tensor) -> Tensor:
-        """Scale and clip raw frames (…, frame_dim). `frames` itself may change."""
+        """Scale and clip raw frames (…, *frame_shape). `frames` itself may change."""
         if self._scale is not None:
             frames *= self._scale
         return frames if self._low is None else torch.clamp(frames, self._low, self._high)
@@ -70,12 +86,13 @@ class ObservationGroup:
         """A row per term. Noise is shown where the group applies it."""
         columns = ("name", "size", "noise", "scale", "clip", "description", "parameters")
         rows = []
-        for (name, size), cfg in zip(self.term_dims.items(), self.cfg.terms.values(), strict=True):
+        for (name, shape), cfg in zip(self.term_shapes.items(), self.cfg.terms.values(), strict=True):
             noise = f"±{cfg.noise:g}" if self.cfg.noise and cfg.noise else None
             scale = cfg.scale if cfg.scale != 1.0 else None
+            size = shape[0] if len(shape) == 1 else shape
             rows.append((name, size, noise, scale, cfg.clip, first_line(cfg.func), cfg.params))
         frames = f" x {self.cfg.history} frames" if self.cfg.history > 1 else ""
-        return Table(columns, rows, f"observations: {self.name} ({self.frame_dim}{frames})")
+        return Table(columns, rows, f"observations: {self.name} ({' x '.join(map(str, self.frame_shape))}{frames})")
 
 
 class ObservationManager(Manager):
@@ -85,7 +102,7 @@ class ObservationManager(Manager):
         self._env = env
         self._terms: list[Term] = []
         self.groups: dict[str, ObservationGroup] = {}
-        dims: list[int] = []
+        shapes: list[Shape] = []
         for group_name, group_cfg in cfg.items():
             if not group_cfg.terms:
                 raise UserError(f"observation group '{group_name}' has no terms")
@@ -96,21 +113,22 @@ class ObservationManager(Manager):
                     slot = len(self._terms)
                     term = Term("observation", f"{group_name}.{name}", term_cfg, env)
                     value = term.checked()
-                    check_shape(term, value, (env.num_envs, -1))
+                    image = isinstance(value, Tensor) and value.dim() == 4
+                    check_shape(term, value, (env.num_envs, -1, -1, -1) if image else (env.num_envs, -1))
                     self._terms.append(term)
-                    dims.append(value.shape[1])
+                    shapes.append(tuple(value.shape[1:]))
                 slots.append(slot)
-            self.groups[group_name] = ObservationGroup(group_name, group_cfg, slots, [dims[s] for s in slots], env)
+            self.groups[group_name] = ObservationGroup(group_name, group_cfg, slots, [shapes[s] for s in slots], env)
 
     def compute(self) -> dict[str, Tensor]:
-        """Observations of the present state, (N, dim) per group; pushes one frame into the histories."""
+        """Observations of the present state, (N, *shape) per group; pushes one frame into the histories."""
         values = [term() for term in self._terms]
         observations = {}
         for name, group in self.groups.items():
             frame = group.frame(values)
             if group.cfg.history > 1:
                 group.history = torch.cat((group.history[:, 1:], frame.unsqueeze(1)), dim=1)
-                frame = group.history.flatten(1).clone()  # the history goes on changing
+                frame = group.history.flatten(1, 2).clone()  # the history goes on changing
             observations[name] = frame
         return observations
 
@@ -130,9 +148,9 @@ class ObservationManager(Manager):
                 group.raw = False
 
     def peek(self, name: str) -> Tensor:
-        """One group's processed values of the present state, (N, dim). Only for groups without noise and history."""
+        """One group's processed values of the present state, (N, *shape). Only for groups without noise and history."""
         group = self.groups[name]
-        return group.process(torch.cat([self._terms[slot]() for slot in group.slots], dim=-1).float())
+        return group.process(torch.cat([self._terms[slot]() for slot in group.slots], dim=1).float())
 
     def compute_first(self, env_ids: Tensor, observations: dict[str, Tensor]) -> dict[str, Tensor]:
         """`observations` with the rows of worlds that have just been reset replaced by their first observation."""
@@ -140,8 +158,9 @@ class ObservationManager(Manager):
         for name, group in self.groups.items():
             first = group.frame(values)
             if group.cfg.history > 1:
-                group.history[env_ids] = first.unsqueeze(1).expand(-1, group.cfg.history, -1)
-                first = first.repeat(1, group.cfg.history)
+                frames = first.unsqueeze(1).expand(-1, group.cfg.history, *group.frame_shape)
+                group.history[env_ids] = frames
+                first = frames.flatten(1, 2)
             observations[name] = observations[name].index_copy(0, env_ids, first)
         return observations
 
@@ -158,6 +177,12 @@ class ObservationManager(Manager):
         super().load_state_dict(state)
         for name, group in self.groups.items():
             group.history.copy_(state["history"][name])
+
+    def require_vectors(self, names: Iterable[str], reader: str) -> None:
+        """Raise if one of these groups is an image, which the reader cannot make use of."""
+        for name in names:
+            if len(self.groups[name].shape) > 1:
+                raise UserError(f"observation group '{name}' has the shape {self.groups[name].shape}, but {reader}")
 
     def remembers(self, name: str) -> bool:
         """Whether a term of this group has a state, so that it cannot be evaluated twice in a step."""
@@ -179,3 +204,15 @@ class ObservationManager(Manager):
             if term.cfg.func is cfg.func and term.cfg.params == cfg.params and term.instance is None:
                 return slot
         return None
+
+
+def _side_by_side(group: str, shapes: dict[str, Shape]) -> Shape:
+    """The shape of terms together: vectors side by side, or images of one size channel upon channel."""
+    (first, expected), *others = shapes.items()
+    for name, shape in others:
+        terms = f"'{first}' is {expected}, '{name}' is {shape}"
+        if len(shape) != len(expected):
+            raise UserError(f"observation group '{group}' mixes vectors and images: {terms}; give each its own group")
+        if shape[1:] != expected[1:]:
+            raise UserError(f"observation group '{group}' has images of different sizes: {terms}")
+    return (sum(shape[0] for shape in shapes.values()), *expected[1:])
