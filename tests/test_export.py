@@ -405,8 +405,8 @@ def test_the_check_notices_a_state_that_is_not_reset_and_wrong_numbers(
     recording = record(setup.env, setup.policy, steps=40)
     module = exported("lstm", "torchscript").torchscript()
     assert int(recording.starts.sum()) >= 2
-    assert max_error(lambda obs, starts: module(obs), recording) > TOLERANCE
-    assert np.isnan(max_error(lambda obs, starts: torch.full((1, 1), torch.nan), recording))
+    assert max_error(lambda obs, images, starts: module(obs), recording) > TOLERANCE
+    assert np.isnan(max_error(lambda obs, images, starts: torch.full((1, 1), torch.nan), recording))
 
 
 def test_recording_leaves_the_environment_as_it_was(inference: Callable[..., InferenceSetup]) -> None:

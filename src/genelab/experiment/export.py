@@ -14,6 +14,7 @@ from genelab.core.files import write_atomic, write_json, write_text
 from genelab.experiment import provenance
 from genelab.experiment.inference import setup_policy
 from genelab.rl.backends.base import InferenceSetup
+from genelab.rl.deployed import Deployed
 from genelab.rl.deployment import describe
 from genelab.rl.export_check import TOLERANCE, Recording, load_onnx, load_torchscript, max_error, record
 from genelab.rl.exporter import (
@@ -64,7 +65,7 @@ def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> di
     for change in setup.changes:
         say(str(change))
     env, deployed = inference.env, inference.policy.deployed
-    layout = observation_layout(env, deployed.obs_groups)
+    layout = observation_layout(env, (*deployed.obs_groups, *deployed.image_groups))
     network = build(deployed, layout)
     recording = record(env, inference.policy, CHECK_STEPS)
     opset = (request.opset or DEFAULT_OPSET) if request.format == "onnx" else None
@@ -95,7 +96,7 @@ def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> di
             **describe(env, deployed, layout),
             "scene": {"file": scene.name, "default_qpos": env.scene.default_qpos.tolist()},
             "self_check": {"max_error": errors[0], "tolerance": TOLERANCE, "observations": recording.observations},
-            "golden": _golden(recording, bool(deployed.state_shapes)),
+            "golden": _golden(recording, deployed),
         }
         write_json(path.with_name(f"{path.name}.metadata.json"), metadata)
     except OSError as error:
@@ -132,10 +133,18 @@ def _compare(request: ExportRequest, inference: InferenceSetup, path: Path, reco
     return error
 
 
-def _golden(recording: Recording, recurrent: bool) -> list[dict[str, Any]]:
+def _golden(recording: Recording, deployed: Deployed) -> list[dict[str, Any]]:
     """Inputs with the outputs they must give, in this order, from a zero state that is carried on."""
-    steps = recording.obs.shape[0]
+    steps, recurrent = recording.obs.shape[0], bool(deployed.state_shapes)
     # A recurrent policy needs consecutive steps of one episode; without a state, different situations say more.
     first_episode = int(recording.starts[:, 0].nonzero()[1])
     chosen = range(min(GOLDEN_PAIRS, first_episode)) if recurrent else range(0, steps, steps // GOLDEN_PAIRS)
-    return [{"obs": recording.obs[t, 0].tolist(), "actions": recording.actions[t, 0].tolist()} for t in chosen]
+    images = dict(zip(deployed.image_groups, recording.images, strict=True))
+    return [
+        {
+            "obs": recording.obs[t, 0].tolist(),
+            **({"images": {name: image[t, 0].tolist() for name, image in images.items()}} if images else {}),
+            "actions": recording.actions[t, 0].tolist(),
+        }
+        for t in chosen
+    ]

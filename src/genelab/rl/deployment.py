@@ -49,6 +49,7 @@ def _group(env: ManagerBasedRlEnv, group: GroupLayout) -> dict[str, Any]:
     return {
         "start": group.start,
         "dim": group.dim,
+        "shape": list(group.shape),
         "history": group.history,
         "frame_dim": group.frame_dim,
         "terms": [_term(env, group, term) for term in group.terms],

@@ -14,6 +14,7 @@ policy sees any. ONNX has images and states as ports: ``obs``, image groups, ``h
 import copy
 import io
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -38,21 +39,24 @@ class TermLayout:
 
     name: str
     start: int
-    """First column within a frame of the group."""
+    """First column, or channel of an image, within a frame of the group."""
     dim: int
+    """Columns, or channels."""
     scale: float
     clip: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
 class GroupLayout:
-    """One observation group's columns: `history` frames, oldest first, each with all terms."""
+    """One observation group's columns, or an image's channels: `history` frames, oldest first, each with all terms."""
 
     name: str
     start: int
-    """First column within the flat observation."""
+    """First column within the flat observation; 0 for an image, which is an input of its own."""
     history: int
     terms: tuple[TermLayout, ...]
+    shape: tuple[int, ...]
+    """(columns,), or (C, H, W) of an image."""
 
     @property
     def frame_dim(self) -> int:
@@ -60,24 +64,30 @@ class GroupLayout:
 
     @property
     def dim(self) -> int:
+        """Columns or channels of all frames together."""
         return self.frame_dim * self.history
+
+    @property
+    def is_image(self) -> bool:
+        return len(self.shape) > 1
 
 
 def observation_layout(env: ManagerBasedRlEnv, groups: tuple[str, ...]) -> tuple[GroupLayout, ...]:
-    """The columns of the flat observation that consists of these groups."""
+    """The columns of the flat observation that consists of these groups, and the channels of those that are images."""
     layout: list[GroupLayout] = []
     for name in groups:
         group = env.observation_manager.groups[name]
         terms, start = [], 0
         for term, cfg in group.cfg.terms.items():
-            terms.append(TermLayout(term, start, group.term_dims[term], cfg.scale, cfg.clip))
-            start += group.term_dims[term]
-        layout.append(GroupLayout(name, sum(g.dim for g in layout), group.cfg.history, tuple(terms)))
+            terms.append(TermLayout(term, start, group.term_shapes[term][0], cfg.scale, cfg.clip))
+            start += group.term_shapes[term][0]
+        first = 0 if len(group.shape) > 1 else sum(g.dim for g in layout if not g.is_image)
+        layout.append(GroupLayout(name, first, group.cfg.history, tuple(terms), group.shape))
     return tuple(layout)
 
 
-class Network(nn.Module):
-    """A deployed policy behind what the environment does to raw observations: scale and clip."""
+class ScaleAndClip(nn.Module):
+    """What the environment does to raw observations, term by term."""
 
     scales: Final[bool]
     clips: Final[bool]
@@ -85,23 +95,38 @@ class Network(nn.Module):
     low: Tensor
     high: Tensor
 
-    def __init__(self, deployed: Deployed, layout: tuple[GroupLayout, ...]):
+    def __init__(self, groups: Sequence[GroupLayout], dimensions: int = 1):
         super().__init__()
-        columns = [term for g in layout for _ in range(g.history) for term in g.terms for _ in range(term.dim)]
+        columns = [term for g in groups for _ in range(g.history) for term in g.terms for _ in range(term.dim)]
         limits = [term.clip or (-torch.inf, torch.inf) for term in columns]
-        self.register_buffer("scale", torch.tensor([term.scale for term in columns]))
-        self.register_buffer("low", torch.tensor([low for low, _ in limits]))
-        self.register_buffer("high", torch.tensor([high for _, high in limits]))
+        values = {"scale": [t.scale for t in columns], "low": [a for a, _ in limits], "high": [b for _, b in limits]}
+        for name, per_column in values.items():
+            self.register_buffer(name, torch.tensor(per_column).view(-1, *[1] * (dimensions - 1)))
         self.scales = any(term.scale != 1.0 for term in columns)
         self.clips = any(term.clip is not None for term in columns)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.scales:
+            x = x * self.scale
+        if self.clips:
+            x = torch.minimum(torch.maximum(x, self.low), self.high)
+        return x
+
+
+class Network(nn.Module):
+    """A deployed policy behind what the environment does to raw observations."""
+
+    def __init__(self, deployed: Deployed, layout: tuple[GroupLayout, ...]):
+        super().__init__()
+        self.prepare = ScaleAndClip([group for group in layout if not group.is_image])
+        self.prepare_images = nn.ModuleList(ScaleAndClip([group], 3) for group in layout if group.is_image)
         self.deployed = deployed
 
     def forward(self, obs: Tensor, images: list[Tensor], state: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        if self.scales:
-            obs = obs * self.scale
-        if self.clips:
-            obs = torch.minimum(torch.maximum(obs, self.low), self.high)
-        return self.deployed(obs, images, state)
+        seen: list[Tensor] = []
+        for i, prepare in enumerate(self.prepare_images):
+            seen.append(prepare(images[i]))
+        return self.deployed(self.prepare(obs), seen, state)
 
 
 class _OnRobot(nn.Module):
@@ -164,9 +189,10 @@ def ports(deployed: Deployed) -> tuple[list[str], list[str]]:
 
 def build(deployed: Deployed, layout: tuple[GroupLayout, ...]) -> Network:
     """A deployed policy as a network of the raw observation. A copy, on the CPU."""
-    width = sum(group.dim for group in layout)
+    flat_groups = [group for group in layout if not group.is_image]
+    width = sum(group.dim for group in flat_groups)
     if width != deployed.obs_dim:
-        parts = " + ".join(f"{group.name} {group.dim}" for group in layout)
+        parts = " + ".join(f"{group.name} {group.dim}" for group in flat_groups)
         raise UserError(f"the policy reads {deployed.obs_dim} observations, the environment has {width} ({parts})")
     return Network(copy.deepcopy(deployed), layout).cpu().eval().requires_grad_(False)
 

@@ -32,6 +32,11 @@ class RnnNetwork(RNNModel):
 class CnnNetwork(CNNModel):
     """Layers behind convolutions of the observation groups that are images."""
 
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        if not self.obs_groups:
+            raise ValueError("a network of images needs a flat observation group too")
+
     def deployed(self) -> Deployed:
         """The deterministic network; it shares the weights."""
         sizes = zip(self.obs_channels_2d, self.obs_dims_2d, strict=True)
