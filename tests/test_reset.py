@@ -108,10 +108,10 @@ class PoseCommand(CommandTerm):
     """See `PoseCommandCfg`."""
 
     def resample(self, env_ids: Tensor) -> None:
-        self.command[env_ids] = self._env.streams.uniform(self._stream, (len(env_ids), 2), -0.2, 0.2)
+        self.command[env_ids] = self.env.streams.uniform(self.stream, (len(env_ids), 2), -0.2, 0.2)
 
     def write_state(self, env_ids: Tensor) -> None:
-        self._env.robot.write_joints(env_ids, self.command[env_ids], torch.zeros(len(env_ids), 2))
+        self.env.robot.write_joints(env_ids, self.command[env_ids], torch.zeros(len(env_ids), 2))
 
 
 def command_env(seed: int = 0, **overrides: Any) -> ManagerBasedRlEnv:

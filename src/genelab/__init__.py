@@ -15,17 +15,22 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "genelab.core.errors": ("UserError",),
     "genelab.core.registry": ("TaskSpec", "register"),
     "genelab.envs": (
+        "ActionTerm",
         "ActionTermCfg",
         "BodyRef",
         "BodyRefs",
+        "CommandTerm",
         "CommandTermCfg",
+        "ContactRef",
         "CurriculumTermCfg",
         "DoneTermCfg",
         "Entity",
         "EntityRef",
         "EventTermCfg",
+        "GoalCfg",
         "JointRef",
         "JointRefs",
         "ManagerBasedEnv",
@@ -37,11 +42,22 @@ _PUBLIC = {
         "ObservationTermCfg",
         "RampCfg",
         "RewardTermCfg",
+        "SensorRef",
         "SimulationCfg",
+        "SiteRefs",
         "StatefulTerm",
         "SuccessTermCfg",
     ),
     "genelab.rl.cfg": ("RslRlDistributionCfg", "RslRlModelCfg", "RslRlOnPolicyRunnerCfg", "RslRlPpoCfg"),
+    "genelab.sensors": (
+        "ArraySensor",
+        "ContactSensorCfg",
+        "HeightScanCfg",
+        "RaySensorCfg",
+        "Sensor",
+        "SensorCfg",
+        "SensorHost",
+    ),
     "genelab.scene.scene": ("EntityCfg", "GroundCfg", "SceneCfg"),
 }
 """Public names by the module they live in. They are imported on first use, so that ``import genelab`` stays light."""

@@ -18,7 +18,7 @@ from genelab.envs.cfg import (
     SuccessTermCfg,
     TermCfg,
 )
-from genelab.envs.entity import Entity
+from genelab.envs.entity import Entity, index_of
 from genelab.envs.env import ManagerBasedEnv, ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm, CommandTerm
 from genelab.envs.terms import (
@@ -31,6 +31,10 @@ from genelab.envs.terms import (
     SensorRef,
     SiteRefs,
     StatefulTerm,
+    find_entity,
+    match_joints,
+    match_names,
+    owner_of,
 )
 
 __all__ = [
@@ -64,4 +68,9 @@ __all__ = [
     "StatefulTerm",
     "SuccessTermCfg",
     "TermCfg",
+    "find_entity",
+    "index_of",
+    "match_joints",
+    "match_names",
+    "owner_of",
 ]

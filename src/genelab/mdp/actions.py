@@ -69,7 +69,7 @@ class JointAction(ActionTerm):
         bias = self._robot.encoder_bias
         if bias is not None and self.cfg.kind == "position":  # a servo closes its loop on what its encoder shows
             control -= bias[:, self._joints]
-        self._env.engine.ctrl[:, self._actuators] = control
+        self.env.engine.ctrl[:, self._actuators] = control
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -113,7 +113,7 @@ class ActuatorAction(ActionTerm):
         self._actuators = index_of(layout.actuator_ids[chosen], env.device)
 
     def apply(self, action: Tensor) -> None:
-        self._env.engine.ctrl[:, self._actuators] = self.cfg.scale * action
+        self.env.engine.ctrl[:, self._actuators] = self.cfg.scale * action
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -64,7 +64,7 @@ class HandDisplacementAction(ActionTerm):
         self._upright = robot.body_quat[:1, hand].clone()
 
     def apply(self, action: Tensor) -> None:
-        robot, engine = self._robot, self._env.engine
+        robot, engine = self._robot, self.env.engine
         back = quat_mul(self._upright, quat_conjugate(robot.body_quat[:, self._hand]))
         turn = 2.0 * back[:, 1:] * torch.sign(back[:, :1])  # rotation vector, for the small angles it is about
         wanted = torch.cat((self.cfg.scale * action, turn), dim=-1).unsqueeze(-1)
@@ -115,7 +115,7 @@ class GripperAction(ActionTerm):
 
     def apply(self, action: Tensor) -> None:
         mean = self._robot.joint_pos[:, self._joints].mean(dim=1, keepdim=True)
-        self._env.engine.ctrl[:, self._servos] = (mean + self.cfg.scale * action).clamp(self._low, self._high)
+        self.env.engine.ctrl[:, self._servos] = (mean + self.cfg.scale * action).clamp(self._low, self._high)
 
     def describe(self) -> dict[str, Any]:
         return {

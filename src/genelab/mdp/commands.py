@@ -32,7 +32,7 @@ class UniformCommand(CommandTerm):
 
     def resample(self, env_ids: Tensor) -> None:
         for column, (low, high) in enumerate(zip(self.cfg.low, self.cfg.high, strict=True)):
-            self.command[env_ids, column] = self._env.streams.uniform(self._stream, (len(env_ids),), low, high)
+            self.command[env_ids, column] = self.env.streams.uniform(self.stream, (len(env_ids),), low, high)
 
 
 @dataclass(kw_only=True)
@@ -77,8 +77,8 @@ class VelocityCommand(CommandTerm):
 
     def resample(self, env_ids: Tensor) -> None:
         cfg, n = self.cfg, len(env_ids)
-        draw = self._env.streams.uniform(self._stream, (n, 4))
-        low, high = (self.ranges * (1.0 if cfg.ramp is None else cfg.ramp.factor(self._env.step_count))).unbind(dim=1)
+        draw = self.env.streams.uniform(self.stream, (n, 4))
+        low, high = (self.ranges * (1.0 if cfg.ramp is None else cfg.ramp.factor(self.env.step_count))).unbind(dim=1)
         command = low + (high - low) * draw[:, :3]
         forward = (draw[:, 3] >= cfg.standing_share) & (draw[:, 3] < cfg.standing_share + cfg.forward_share)
         command[forward, 0] = command[forward, 0].abs().clamp(min=cfg.forward_min)

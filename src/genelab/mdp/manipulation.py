@@ -36,7 +36,7 @@ class PlaceCommand(UniformCommand):
 
     def resample(self, env_ids: Tensor) -> None:
         super().resample(env_ids)
-        low = self._env.streams.uniform(self._stream, (len(env_ids),), 0.0, 1.0) < self.cfg.low_share
+        low = self.env.streams.uniform(self.stream, (len(env_ids),), 0.0, 1.0) < self.cfg.low_share
         self.command[env_ids[low], 2] = self.cfg.low[2]
 
 

@@ -23,7 +23,7 @@ class ActionTerm:
     def __init__(self, name: str, cfg: ActionTermCfg, env: "ManagerBasedRlEnv", dim: int):
         self.cfg = cfg
         self.dim = dim
-        self._env = env
+        self.env = env
         low, high = cfg.latency
         if not 0 <= low <= high:
             raise UserError(f"action latency {cfg.latency} is not a range of control steps")
@@ -31,7 +31,8 @@ class ActionTerm:
         """(N,) control steps between an action and its effect."""
         self._recent = torch.zeros(high + 1, env.num_envs, dim, device=env.device)
         """Latest actions, newest first."""
-        self._stream = f"action/{name}"
+        self.stream = f"action/{name}"
+        """The random stream of this term, for ``self.env.streams``."""
 
     def process(self, action: Tensor) -> None:
         """Take this step's raw action and act on what arrives at the robot now."""
@@ -40,7 +41,7 @@ class ActionTerm:
             self._recent = torch.cat((action.unsqueeze(0), self._recent[:-1]))
             applied = self._recent[self.delay, torch.arange(len(self.delay), device=action.device)]
         if self.cfg.noise > 0.0:
-            applied = applied + self.cfg.noise * self._env.streams.normal(self._stream, applied.shape)
+            applied = applied + self.cfg.noise * self.env.streams.normal(self.stream, applied.shape)
         self.apply(applied)
 
     def apply(self, action: Tensor) -> None:
@@ -50,7 +51,7 @@ class ActionTerm:
     def reset(self, env_ids: Tensor) -> None:
         if self.cfg.latency[1] > 0:
             self._recent[:, env_ids] = 0.0
-            self.delay[env_ids] = self._env.streams.integers(self._stream, (len(env_ids),), *self.cfg.latency)
+            self.delay[env_ids] = self.env.streams.integers(self.stream, (len(env_ids),), *self.cfg.latency)
 
     def describe(self) -> dict[str, Any]:
         """What a deployed controller must know about this term."""

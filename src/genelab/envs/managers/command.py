@@ -20,8 +20,9 @@ class CommandTerm:
 
     def __init__(self, name: str, cfg: CommandTermCfg, env: "ManagerBasedRlEnv", dim: int):
         self.cfg = cfg
-        self._env = env
-        self._stream = f"command/{name}"
+        self.env = env
+        self.stream = f"command/{name}"
+        """The random stream of this term, for ``self.env.streams``."""
         self.command = torch.zeros(env.num_envs, dim, device=env.device)
         """(N, dim)"""
         self.dim = dim
@@ -52,7 +53,7 @@ class CommandTerm:
 
     def _renew(self, env_ids: Tensor) -> None:
         if self.cfg.resampling_s is not None:
-            self._time_left[env_ids] = self._env.streams.uniform(self._stream, (len(env_ids),), *self.cfg.resampling_s)
+            self._time_left[env_ids] = self.env.streams.uniform(self.stream, (len(env_ids),), *self.cfg.resampling_s)
         self.resample(env_ids)
 
     def state_dict(self) -> dict[str, Any]:
