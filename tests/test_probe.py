@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from genelab.experiment.paired import PairedEnv
-from genelab.experiment.probe import SETTLE_S, _measure, directions, rollout
+from genelab.experiment.probe import SETTLE_S, directions, measure, rollout
 from genelab.mdp import VelocityCommandCfg
 from genelab.rl.backends.base import Policy
 from genelab.tasks.velocity.go1 import flat
@@ -52,11 +52,11 @@ def test_commands_go_both_ways_along_each_axis_at_full_and_half_the_tasks_range(
 def test_the_median_is_over_robots_that_did_not_fall() -> None:
     velocity = torch.tensor([[0.4, 0.0, 0.0], [0.5, 0.1, 0.0], [0.6, 0.0, 0.0], [-9.0, 0.0, 0.0]])
     upright = torch.tensor([True, True, True, False])
-    row = _measure((0.5, 0.0, 0.0), velocity, upright)
+    row = measure((0.5, 0.0, 0.0), velocity, upright)
     assert (row["direction"], row["achieved"], row["falls"], row["worlds"]) == ("vx +0.5", 0.5, 1, 4)
     assert row["ratio"] == pytest.approx(1.0)
-    assert _measure((0.0, 0.0, -1.0), velocity, torch.zeros(4, dtype=torch.bool))["ratio"] is None
-    still = _measure((0.0, 0.0, 0.0), velocity[:1], upright[:1])
+    assert measure((0.0, 0.0, -1.0), velocity, torch.zeros(4, dtype=torch.bool))["ratio"] is None
+    still = measure((0.0, 0.0, 0.0), velocity[:1], upright[:1])
     assert (still["direction"], still["ratio"]) == ("stand", None)
     assert still["achieved"] == pytest.approx(0.4)
 

@@ -1,8 +1,11 @@
 """Sim2sim: pairs stay pairs, a wrong model is caught or named, and the command says what it found."""
 
+import contextlib
 import dataclasses
+import io
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from genelab import mdp
+from genelab.cli.main import run as genelab_command
 from genelab.engines import ENGINES
 from genelab.engines.description import Description, describe_model
 from genelab.engines.mujoco import MujocoEngine
@@ -33,6 +37,7 @@ from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
 from genelab.experiment.sim2sim.comparison import compare_episodes
 from genelab.experiment.sim2sim.envs import make_env
 from genelab.experiment.sim2sim.open_loop import make_scripts, part, replay
+from genelab.experiment.sim2sim.page import gap_page
 from genelab.mdp import JointPositionActionCfg, UniformCommandCfg, VelocityCommandCfg
 from genelab.rl.backends.base import Policy
 from genelab.scene.scene import EntityCfg, SceneCfg
@@ -106,11 +111,33 @@ class Xyzw(MujocoEngine):
         self.qpos[env_ids, -4:] = self.qpos[env_ids, -4:].roll(-1, dims=1)
 
 
-@pytest.fixture(autouse=True)
-def _engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    for engine in (HalfGain, LowFriction, SilentHalfGain, SilentLowFriction, SilentHeavy, Permuted, Crossed, Xyzw):
-        target = f"{engine.__module__}:{engine.__name__}"
-        monkeypatch.setitem(ENGINES, engine.__name__, dataclasses.replace(ENGINES["mujoco"], target=target))
+@pytest.fixture(autouse=True, scope="module")
+def _engines() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for engine in (HalfGain, LowFriction, SilentHalfGain, SilentLowFriction, SilentHeavy, Permuted, Crossed, Xyzw):
+            target = f"{engine.__module__}:{engine.__name__}"
+            patch.setitem(ENGINES, engine.__name__, dataclasses.replace(ENGINES["mujoco"], target=target))
+        yield
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """What one run of the command printed and wrote."""
+
+    printed: str
+    record: dict[str, Any]
+    page: str
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """MuJoCo and an engine that conceals its gain, with attribution and a matrix."""
+    out, printed = tmp_path_factory.mktemp("compared"), io.StringIO()
+    words = ("--engines", "mujoco,SilentHalfGain", "--attribute", "--matrix", "bundled", "--out", str(out))
+    with contextlib.redirect_stdout(printed):
+        assert genelab_command(["sim2sim", TASK, "bundled", *words, *SHORT]) == 0
+    record = json.loads((out / "sim2sim.json").read_text())
+    return Comparison(printed.getvalue(), record, (out / "sim2sim.html").read_text())
 
 
 def block() -> mujoco.MjSpec:
@@ -391,13 +418,10 @@ def test_open_loop_motions_part_where_the_engines_differ_and_nowhere_else() -> N
     assert {"base position", "base orientation", "contact force"} <= set(part(ours, ours, 0.01))
 
 
-def test_compare_and_attribute_from_the_command_line(cli: Callable[..., Any], tmp_path: Path) -> None:
-    out = tmp_path / "gap"
-    run = cli("sim2sim", TASK, "bundled", "--engines", "mujoco,SilentHalfGain", "--attribute", "--out", out, *SHORT)
-    assert run.code == 0, run.err
-    assert "SilentHalfGain: equivalent" in run.out
-    assert "stiffness kp explains" in run.out
-    record = json.loads((out / "sim2sim.json").read_text())
+def test_compare_and_attribute_from_the_command_line(compared: Comparison) -> None:
+    assert "SilentHalfGain: equivalent" in compared.printed
+    assert "stiffness kp explains" in compared.printed
+    record = compared.record
     assert record["passed"]
     assert (record["source"], record["num_episodes"]) == ("mujoco", 6)
     assert record["attribution"]["SilentHalfGain"]["ranking"][0]["parameter"] == "stiffness kp"
@@ -459,15 +483,22 @@ def test_one_engine_alone_is_compared_with_itself_and_the_matrix_tests_every_run
     assert [row["tested_in"]["mujoco"]["difference"] for row in rows] == [0.0, 0.0]
 
 
-def test_the_page_needs_nothing_from_outside(cli: Callable[..., Any], tmp_path: Path) -> None:
-    words = ("--engines", "mujoco,HalfGain", "--matrix", "bundled", "--attribute", "--out", tmp_path)
-    assert cli("sim2sim", TASK, "bundled", *words, *SHORT).code == 0
-    page = (tmp_path / "sim2sim.html").read_text()
-    assert "http://" not in page
-    assert "https://" not in page
+def test_the_page_needs_nothing_from_outside(compared: Comparison) -> None:
+    assert not re.search(r"https?://", compared.page)
     for anchor in ("gap", "closed-loop", "open-loop", "contract", "attribution", "matrix", "origin"):
-        assert f'<section id="{anchor}">' in page
-    assert "NaN" not in page
+        assert f'<section id="{anchor}">' in compared.page
+    assert "NaN" not in compared.page
+
+
+def test_a_page_is_made_from_the_record_alone(compared: Comparison) -> None:
+    same = gap_page(compared.record)
+    assert re.sub("<footer>.*</footer>", "", same) == re.sub("<footer>.*</footer>", "", compared.page)
+
+
+def test_whatever_is_in_a_record_is_escaped(compared: Comparison) -> None:
+    page = gap_page(compared.record | {"checkpoint": "<script>alert(1)</script>"})
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
 
 
 @pytest.mark.parametrize(

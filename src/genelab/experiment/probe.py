@@ -78,7 +78,7 @@ def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict
         "task": request.task,
         "checkpoint": str(request.checkpoint),
         "directions": [
-            _measure(command, v, up)
+            measure(command, v, up)
             for command, v, up in zip(
                 commands, velocity.split(request.num_envs), upright.split(request.num_envs), strict=True
             )
@@ -128,7 +128,7 @@ def rollout(env: PairedEnv, policy: Policy, seed: int) -> tuple[Tensor, Tensor]:
     return total / (steps - settle), upright
 
 
-def _measure(command: tuple[float, ...], velocity: Tensor, upright: Tensor) -> dict[str, Any]:
+def measure(command: tuple[float, ...], velocity: Tensor, upright: Tensor) -> dict[str, Any]:
     """Median over the robots that did not fall. Standing has no ratio: there the speed itself is what is left over."""
     axis = next((i for i, value in enumerate(command) if value != 0.0), None)
     achieved = velocity[:, :2].norm(dim=1) if axis is None else velocity[:, axis]
