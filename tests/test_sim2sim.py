@@ -263,6 +263,18 @@ def differences(engine: str) -> list[contract.Difference]:
     return contract.differences(ours, theirs)
 
 
+def test_the_contract_lists_options_of_the_physics_that_differ() -> None:
+    other = pushing()
+    other.simulation.iterations, other.simulation.integrator = 7, "implicitfast"
+    ours, theirs = (contract.contract_of(make_env(cfg, "mujoco", seed=0)) for cfg in (pushing(), other))
+    found = contract.differences(ours, theirs)
+    assert [(d.field, d.name, d.expected, d.found) for d in found] == [
+        ("option_value", "integrator", 0.0, 3.0),
+        ("option_value", "iterations", 100.0, 7.0),
+    ]
+    assert not any(d.structural for d in found)
+
+
 def test_commands_noise_and_pushes_are_the_same_even_after_one_engine_ended_an_episode_early() -> None:
     cfg = pushing(limit=0.15)
     ours, saw = episodes_in("mujoco", cfg)

@@ -84,6 +84,8 @@ def test_what_the_engine_simulates_is_what_was_compiled(engine_name):
     assert differences(describe_model(scene.model), found) == []
     moving, solid = scene.model.body_weldid != 0, scene.model.geom_contype != 0
     for name in found.numbers():
+        if name == "option_value":  # no engine but MuJoCo has all of these; test_options.py knows which
+            continue
         values = np.asarray(getattr(found, name))
         kept = moving if name.startswith("body_") else solid if name.startswith("geom_") else ...
         assert not np.isnan(values[kept]).any(), name

@@ -5,6 +5,15 @@ from dataclasses import dataclass, fields
 import mujoco
 import numpy as np
 
+OPTIONS = (
+    *("integrator", "solver", "iterations", "ls_iterations", "tolerance", "ls_tolerance"),
+    *("noslip_iterations", "noslip_tolerance", "ccd_iterations", "ccd_tolerance", "cone", "impratio", "jacobian"),
+    *("density", "viscosity", "wind_x", "wind_y", "wind_z", "disableflags", "enableflags"),
+)
+"""Settings of the physics that are compared between engines, beside the time step and gravity."""
+FINEST_TOLERANCE = 1e-5
+"""The solver's tolerance that 32 bits can reach. Smaller ones are described as this, since no engine gets further."""
+
 
 @dataclass(frozen=True)
 class Description:
@@ -18,9 +27,13 @@ class Description:
     body_names: tuple[str, ...]
     geom_names: tuple[str, ...]
     actuator_names: tuple[str, ...]
+    option_names: tuple[str, ...]
+    """Settings of the physics, as in MJCF's ``<option>``; see `OPTIONS`."""
     dt: float
     gravity: np.ndarray
     """(3,)"""
+    option_value: np.ndarray
+    """(noption,) enumerations and flags as MuJoCo numbers them."""
     body_mass: np.ndarray
     """(nbody,)"""
     body_com: np.ndarray
@@ -60,8 +73,10 @@ def describe_model(model: mujoco.MjModel) -> Description:
         body_names=tuple(model.body(i).name for i in range(model.nbody)),
         geom_names=tuple(model.geom(i).name for i in range(model.ngeom)),
         actuator_names=tuple(model.actuator(i).name for i in range(model.nu)),
+        option_names=OPTIONS,
         dt=float(model.opt.timestep),
         gravity=model.opt.gravity.copy(),
+        option_value=_option_values(model.opt),
         body_mass=model.body_mass.copy(),
         body_com=model.body_ipos.copy(),
         body_inertia=np.sort(model.body_inertia, axis=1),
@@ -74,6 +89,12 @@ def describe_model(model: mujoco.MjModel) -> Description:
         actuator_kd=-model.actuator_biasprm[:, 2],
         actuator_force_range=np.where(forced, model.actuator_forcerange, endless),
     )
+
+
+def _option_values(opt: mujoco.MjOption) -> np.ndarray:
+    values = {f"wind_{axis}": value for axis, value in zip("xyz", opt.wind, strict=True)}
+    values["tolerance"] = max(opt.tolerance, FINEST_TOLERANCE)
+    return np.array([values[name] if name in values else getattr(opt, name) for name in OPTIONS], dtype=np.float64)
 
 
 def differences(expected: Description, found: Description, rtol: float = 1e-5) -> list[str]:

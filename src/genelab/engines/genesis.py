@@ -21,9 +21,18 @@ from torch import Tensor
 from genelab.core.errors import UserError, unknown
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS, Capabilities
-from genelab.engines.description import Description, describe_model, differences
+from genelab.engines.description import OPTIONS, Description, describe_model, differences
 from genelab.engines.fields import nominal
-from genelab.engines.genesis_scene import POSITION_CONTROL, arrays, load_scene, no_traces, view
+from genelab.engines.genesis_scene import (
+    CHOICES,
+    POSITION_CONTROL,
+    SCALAR_OPTIONS,
+    arrays,
+    load_scene,
+    mujoco_number,
+    no_traces,
+    view,
+)
 from genelab.scene.scene import Scene
 
 _TOO_LARGE = 1e10
@@ -155,11 +164,20 @@ class GenesisEngine(Engine):
             body_names=parts.body_names,
             geom_names=parts.geom_names,
             actuator_names=tuple(self.model.actuator(i).name for i in range(self.model.nu)),
+            option_names=OPTIONS,
+            option_value=self._option_values(),
             dt=float(self._solver.substep_dt),
             joint_range=_numpy(view(dofs.limit)[0, parts.dofs[self.model.jnt_dofadr]]),
             actuator_force_range=np.sort(_numpy(force_range), axis=1),
             **values,
         )
+
+    def _option_values(self) -> np.ndarray:
+        """Settings of the solver, in MuJoCo's numbers. The rest, which Genesis does not have, has no values."""
+        info, chosen = self._solver.rigid_info, self._solver._options
+        values = {name: float(view(getattr(info, name))) for name in SCALAR_OPTIONS}
+        values |= {name: mujoco_number(name, getattr(chosen, field)) for name, field in CHOICES.items()}
+        return np.array([values.get(name, np.nan) for name in OPTIONS])
 
     def state_dict(self) -> dict[str, Any]:
         arrays = {name: array.cpu().clone() for name, array in self._arrays.items()}

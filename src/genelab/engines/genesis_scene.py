@@ -21,6 +21,8 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.engines.description import FINEST_TOLERANCE
+from genelab.scene.options import flags_of
 
 _excepthook = sys.excepthook
 import genesis as gs  # noqa: E402
@@ -41,6 +43,13 @@ _CONES = {
     mujoco.mjtCone.mjCONE_PYRAMIDAL: gs.friction_cone.pyramidal,
     mujoco.mjtCone.mjCONE_ELLIPTIC: gs.friction_cone.elliptic,
 }
+SCALAR_OPTIONS = (
+    *("iterations", "tolerance", "ls_iterations", "ls_tolerance"),
+    *("noslip_iterations", "noslip_tolerance", "impratio"),
+)
+"""Options that Genesis calls as MuJoCo does."""
+CHOICES = {"integrator": "integrator", "solver": "constraint_solver", "cone": "friction_cone"}
+"""Options that are a choice, with Genesis's names of them."""
 _PLANE, _SPHERE, _CAPSULE, _CYLINDER, _BOX, _HFIELD = _SHAPES = [
     getattr(mujoco.mjtGeom, f"mjGEOM_{shape}").value
     for shape in ("PLANE", "SPHERE", "CAPSULE", "CYLINDER", "BOX", "HFIELD")
@@ -113,6 +122,12 @@ def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene
     return loaded
 
 
+def mujoco_number(option: str, choice: Any) -> int:
+    """MuJoCo's number of what Genesis has chosen for an option."""
+    table = {"integrator": _INTEGRATORS, "solver": _SOLVERS, "cone": _CONES}[option]
+    return next(int(number) for number, ours in table.items() if ours == choice)
+
+
 def view(array: Any) -> Tensor:
     """A Genesis array as a torch tensor on the same memory, worlds first."""
     return gs.utils.misc.qd_to_torch(array, transpose=True, copy=False)
@@ -144,6 +159,7 @@ def no_traces() -> Iterator[None]:
 def _refuse_what_genesis_lacks(model: mujoco.MjModel) -> None:
     """An error that names every feature of the scene that Genesis would drop or change."""
     opt, solid = model.opt, (model.geom_contype | model.geom_conaffinity) != 0
+    flags = [flag for flag in flags_of(opt) if flag != "energy"]  # energies are computed, and change nothing
     joint, spring, sprung = model.actuator_trnid[:, 0], model.qpos_spring, model.jnt_stiffness != 0
     simple = np.isin(model.jnt_type, [mujoco.mjtJoint.mjJNT_HINGE.value, mujoco.mjtJoint.mjJNT_SLIDE.value])
     on_joint = model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT.value
@@ -151,7 +167,10 @@ def _refuse_what_genesis_lacks(model: mujoco.MjModel) -> None:
     lacking = {
         f"integrator {mujoco.mjtIntegrator(opt.integrator).name}": opt.integrator not in _INTEGRATORS,
         f"solver {mujoco.mjtSolver(opt.solver).name}": opt.solver not in _SOLVERS,
-        "solver flags": opt.disableflags or opt.enableflags,
+        f"solver flags {', '.join(flags)}": flags,
+        "settings of convex collision detection": opt.ccd_iterations != 35 or opt.ccd_tolerance != 1e-6,
+        "choice of the Jacobian's storage": opt.jacobian != mujoco.mjtJacobian.mjJAC_AUTO,
+        "noslip iterations with elliptic cones": opt.noslip_iterations and opt.cone != mujoco.mjtCone.mjCONE_PYRAMIDAL,
         "fluid forces": opt.density or opt.viscosity,
         "tendons": model.ntendon,
         "mocap bodies": model.nmocap,
@@ -201,6 +220,7 @@ def _options(model: mujoco.MjModel) -> gs.options.RigidOptions:
         integrator=_INTEGRATORS[opt.integrator],
         constraint_solver=_SOLVERS[opt.solver],
         iterations=opt.iterations,
+        tolerance=max(opt.tolerance, FINEST_TOLERANCE),
         ls_iterations=opt.ls_iterations,
         ls_tolerance=opt.ls_tolerance,
         noslip_iterations=opt.noslip_iterations,

@@ -38,6 +38,11 @@ _OUTPUTS = ("actuator_force", "sensordata")
 _FIELD_ARRAYS = sorted({array for field in FIELDS.values() for array, _, _ in field.arrays})
 _CONSTANTS = ("body_subtreemass", "body_invweight0", "dof_invweight0", "tendon_invweight0", "actuator_acc0")
 """Model arrays that follow from masses and inertias."""
+_OPTIONS = (
+    *("timestep", "integrator", "solver", "iterations", "ls_iterations", "tolerance", "ls_tolerance"),
+    *("noslip_iterations", "noslip_tolerance", "ccd_iterations", "ccd_tolerance", "cone", "density", "viscosity"),
+    *("wind", "disableflags", "enableflags"),
+)
 _DESCRIBED = ("jnt_limited", "jnt_range", "actuator_forcelimited", "actuator_forcerange")
 
 _MAX_CONTACTS = 128
@@ -128,7 +133,10 @@ class MjwarpEngine(Engine):
 
     def describe(self) -> Description:
         model = copy.deepcopy(self.model)
-        model.opt.timestep = float(self._model.opt.timestep.numpy()[0])
+        for name in _OPTIONS:
+            value = getattr(self._model.opt, name)
+            setattr(model.opt, name, value.numpy()[0] if isinstance(value, wp.array) else int(value))
+        model.opt.impratio = float(self._model.opt.impratio_invsqrt.numpy()[0]) ** -2
         for name in (*_FIELD_ARRAYS, *_DESCRIBED):
             target, values = attrgetter(name)(model), wp.to_torch(attrgetter(name)(self._model)).cpu().numpy()
             target[...] = values[0] if values.ndim > target.ndim else values

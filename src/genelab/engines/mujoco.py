@@ -13,6 +13,7 @@ import torch
 from mujoco.batch import Batch, SimulationError
 from torch import Tensor
 
+from genelab.core.errors import UserError
 from genelab.engines.base import Engine, numpy_ids
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
@@ -38,7 +39,10 @@ class MujocoEngine(Engine):
 
     def __init__(self, scene: Scene, num_envs: int, *, device: str = "cpu", threads: int = 0):
         super().__init__(scene, num_envs, device)
-        self._batch = Batch(self.model, num_envs, threads)
+        try:
+            self._batch = Batch(self.model, num_envs, threads)
+        except ValueError as error:
+            raise UserError(f"engine '{self.name}' cannot simulate this scene: {error}") from error
         self._rows = self._batch.state
         self._qpos, self._qvel = self._bind("qpos"), self._bind("qvel")
         self._ctrl = self._bind("ctrl")

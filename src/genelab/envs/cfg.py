@@ -8,17 +8,18 @@ from typing import Any, Literal
 
 from genelab.core.errors import UserError, hint
 from genelab.core.overrides import at_least
+from genelab.scene.options import PhysicsOptionsCfg
 from genelab.scene.scene import SceneCfg
 
 
 @dataclass(kw_only=True)
-class SimulationCfg:
-    """Physics settings."""
+class SimulationCfg(PhysicsOptionsCfg):
+    """Physics settings: the engine, its time step, and options of the physics that are the models' own by default."""
 
     engine: str = "mujoco"
     """Which physics engine advances the worlds (``--sim``)."""
     dt: float = 0.005
-    """Physics time step, seconds."""
+    """Physics time step, seconds. It always decides: a time step in a model's ``<option>`` is not read."""
     threads: int = 0
     """Physics threads; 0 takes all cores. Results do not depend on it."""
     gpu: bool = False
@@ -29,6 +30,7 @@ class SimulationCfg:
     """Length of a headless playback, control steps. Not read when a window is open."""
 
     def validate(self) -> None:
+        super().validate()
         at_least(0, threads=self.threads, steps=self.steps)
         if not self.dt > 0.0:
             raise UserError(f"dt must be positive, not {self.dt}")

@@ -60,7 +60,7 @@ class ManagerBasedEnv:
             raise UserError("env.simulation.gpu is true, but this machine has no CUDA device")
         self.step_dt = cfg.control_dt
         self.streams = Streams(seed, self.device)
-        self.scene = Scene(cfg.scene, cfg.simulation.dt)
+        self.scene = Scene(cfg.scene, cfg.simulation.dt, cfg.simulation)
         self.engine = make_engine(
             cfg.simulation.engine, self.scene, cfg.num_envs, device=self.device, threads=cfg.simulation.threads
         )

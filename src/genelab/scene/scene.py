@@ -14,6 +14,7 @@ import numpy as np
 
 from genelab.core.errors import UserError, unknown
 from genelab.scene.layout import locate, name_parts
+from genelab.scene.options import OptionCollector, PhysicsOptionsCfg
 from genelab.scene.sensors import ContactSensorCfg, SensorCfg
 from genelab.scene.terrain import Terrain, TerrainCfg
 
@@ -63,14 +64,20 @@ class SceneCfg:
 class Scene:
     """A compiled scene. `model` is the canonical description; engines reproduce it and check it by name."""
 
-    def __init__(self, cfg: SceneCfg, dt: float):
+    def __init__(self, cfg: SceneCfg, dt: float, options: PhysicsOptionsCfg | None = None):
         self.cfg = cfg
         self.terrain = None if cfg.terrain is None else Terrain(cfg.terrain)
-        self.spec = _world_spec(dt)
+        self.spec = _world_spec()
         _add_ground(self.spec, cfg.ground, self.terrain)
         entities = {**cfg.robots, **cfg.objects}
+        collected = OptionCollector(options or PhysicsOptionsCfg())
         for name, entity in entities.items():
-            _attach(self.spec, name, entity)
+            child = _build(name, entity)
+            collected.take(child.option, name)
+            frame = self.spec.worldbody.add_frame(pos=list(entity.pos), quat=list(entity.quat))
+            self.spec.attach(child, frame=frame, prefix=f"{name}/")
+        collected.give(self.spec.option)
+        self.spec.option.timestep = dt
         _add_light(self.spec.bodies[min(1, len(self.spec.bodies) - 1)])
         for name, sensor in cfg.sensors.items():
             sensor.add_to(self.spec, name)
@@ -99,9 +106,8 @@ class Scene:
         return qpos
 
 
-def _world_spec(dt: float) -> mujoco.MjSpec:
+def _world_spec() -> mujoco.MjSpec:
     spec = mujoco.MjSpec()
-    spec.option.timestep = dt
     spec.visual.global_.offwidth, spec.visual.global_.offheight = 1280, 960
     spec.visual.headlight.ambient = [0.5, 0.5, 0.5]
     spec.visual.headlight.diffuse = [0.35, 0.35, 0.35]
@@ -153,11 +159,11 @@ def _add_ground(spec: mujoco.MjSpec, cfg: GroundCfg, terrain: Terrain | None) ->
     geom.friction = [cfg.friction, 0.005, 0.0001]
 
 
-def _attach(spec: mujoco.MjSpec, name: str, cfg: EntityCfg) -> None:
+def _build(name: str, cfg: EntityCfg) -> mujoco.MjSpec:
+    """An entity's own model, with a name for every part."""
     try:
         child = cfg.model(**cfg.params)
     except TypeError as error:
         raise UserError(f"entity '{name}': {error}") from error
     name_parts(child, name)
-    frame = spec.worldbody.add_frame(pos=list(cfg.pos), quat=list(cfg.quat))
-    spec.attach(child, frame=frame, prefix=f"{name}/")
+    return child

@@ -81,7 +81,7 @@ def recorded_contract(checkpoint: Path) -> tuple[Contract | None, str]:
         return None, "the checkpoint is not in a run directory, so its training config is not compared"
     try:
         cfg, _ = Run.open(checkpoint.parent).configs()
-        scene = Scene(cfg.scene, cfg.simulation.dt)
+        scene = Scene(cfg.scene, cfg.simulation.dt, cfg.simulation)
     except (UserError, TypeError) as error:  # a run of another version of the task
         return None, f"the training config of the checkpoint is not compared: {error}"
     physics = describe_model(scene.model)
