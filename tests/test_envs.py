@@ -248,7 +248,7 @@ def single_reward(env, action_change: Tensor) -> Tensor:
 def memory_reward(env, action_change: Tensor) -> Tensor:
     x = env.engine.qpos[:, 0]
     target = env.command_manager["target"][:, 0]
-    return single_reward(env, action_change) + 0.05 * x**2 - 4 * (x - target) ** 2
+    return single_reward(env, action_change) + 0.05 * x**2 - 10 * (x - target) ** 2
 
 
 def double_reward(env, action_change: Tensor) -> Tensor:
@@ -272,7 +272,7 @@ def test_rewards_are_the_specified_weighted_sums_times_the_control_step(task, by
     env.step(first)
     _, rewards, terminated, truncated, _ = env.step(second)
     assert not (terminated | truncated).any()
-    torch.testing.assert_close(rewards, DT * by_hand(env, (second - first)[:, 0]), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(rewards, env.step_dt * by_hand(env, (second - first)[:, 0]), atol=1e-6, rtol=1e-5)
 
 
 def test_rewards_are_not_scaled_by_the_control_step_when_switched_off():
