@@ -14,6 +14,7 @@ from worlds import BOX_HALF, BOX_MASS, GRAVITY, ball, box, busy_scene, every, id
 def test_every_shape_falls_to_the_ground_and_lies_there(engine_name, tolerance):
     names = ("sphere", "capsule", "cylinder", "box")
     sensors = {name: ContactSensorCfg(sides=(f"shapes/{name}",)) for name in names}
+    sensors["all"] = ContactSensorCfg(sides=tuple(f"shapes/{name}" for name in reversed(names)))
     scene = Scene(SceneCfg(objects={"shapes": EntityCfg(model=shapes)}, sensors=sensors), 0.005)
     engine = make_engine(engine_name, scene, 2)
     engine.step(400)
@@ -22,6 +23,8 @@ def test_every_shape_falls_to_the_ground_and_lies_there(engine_name, tolerance):
     for name in names:
         force = engine.contact(name)[1, 0, 2].item()
         assert force == pytest.approx(BOX_MASS * GRAVITY, rel=5 * tolerance.contact_force)
+    each = [engine.contact(name)[:, 0] for name in reversed(names)]
+    assert torch.equal(engine.contact("all"), torch.stack(each, dim=1))  # one sensor, its sides in order
 
 
 def test_a_height_field_is_where_its_heights_are(engine_name, tolerance):

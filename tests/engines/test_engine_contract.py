@@ -149,6 +149,14 @@ def test_a_ray_sees_each_world_as_its_state_is_now(engine_name):
     torch.testing.assert_close(distance[:, 0], torch.tensor([3.0 - 2 * BOX_HALF, 2.0 - BOX_HALF]), atol=1e-4, rtol=0)
 
 
+def test_a_ray_goes_through_the_body_that_it_is_to_ignore(engine_name):
+    engine = make_engine(engine_name, box_scene(), 2)
+    needs(engine, "rays")
+    down, above = torch.tensor([0.0, 0.0, -1.0]).expand(2, 1, 3), torch.tensor([0.0, 0.0, 3.0]).expand(2, 1, 3)
+    distance = engine.ray(above, down, exclude_body=engine.model.body("box/box").id)
+    torch.testing.assert_close(distance, torch.full((2, 1), 3.0), atol=1e-4, rtol=0)
+
+
 def test_render_gives_a_picture_of_the_world_asked_for(engine_name):
     engine = make_engine(engine_name, arm_scene(), 2)
     engine.set_state(ids(1), torch.tensor([[0.5, 1.0]]), torch.zeros(1, 2))
