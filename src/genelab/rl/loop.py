@@ -50,6 +50,11 @@ class Learner(ABC):
         self.training = training
         self.previous = 0
         """Iterations that were complete when the last hook was called."""
+        self.build()
+
+    @abstractmethod
+    def build(self) -> None:
+        """Make the networks and all they learn with, for the observations and actions of the environment."""
 
     @property
     @abstractmethod

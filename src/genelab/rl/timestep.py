@@ -10,8 +10,6 @@ import torch
 
 from genelab.core.errors import unknown
 from genelab.core.threads import one_torch_thread
-from genelab.envs import ManagerBasedRlEnv
-from genelab.rl.backends.base import Hooks
 from genelab.rl.cfg import TimestepAgentCfg
 from genelab.rl.deployed import DeployedPolicy
 from genelab.rl.loop import Learner
@@ -25,15 +23,7 @@ class TimestepLearner(Learner):
 
     agent_cfg: TimestepAgentCfg
 
-    def __init__(
-        self,
-        env: ManagerBasedRlEnv,
-        cfg: TimestepAgentCfg,
-        infos: dict[str, Any],
-        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
-        training: bool = True,
-    ):
-        super().__init__(env, cfg, infos, hooks, training)
+    def build(self) -> None:
         self.control_steps = 0
         """Control steps so far, the same in every world."""
         self.losses: dict[str, float] = {}

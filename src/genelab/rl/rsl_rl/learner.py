@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from genelab.core.registry import load
 from genelab.core.threads import one_torch_thread
-from genelab.envs import ManagerBasedRlEnv
-from genelab.rl.backends.base import Hooks
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import INFO_KEY
 from genelab.rl.deployed import DeployedPolicy
@@ -26,16 +24,8 @@ class RslRlLearner(Learner):
 
     agent_cfg: RslRlOnPolicyRunnerCfg
 
-    def __init__(
-        self,
-        env: ManagerBasedRlEnv,
-        cfg: RslRlOnPolicyRunnerCfg,
-        infos: dict[str, Any],
-        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
-        training: bool = True,
-    ):
-        super().__init__(env, cfg, infos, hooks, training)
-        self.method: Method = load(cfg.algorithm.method).build(env, cfg)
+    def build(self) -> None:
+        self.method: Method = load(self.agent_cfg.algorithm.method).build(self.env, self.agent_cfg)
         self._iteration = 0
 
     def run_iteration(self) -> tuple[dict[str, float], float, float]:

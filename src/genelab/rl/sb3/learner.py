@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
-from genelab.rl.backends.base import Hooks
 from genelab.rl.cfg import Sb3AgentCfg
 from genelab.rl.demos import read_demos
 from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
@@ -38,15 +37,9 @@ class Sb3Learner(TimestepLearner):
     checkpoint_name = "model_{}_steps.zip"
     final_name = "model.zip"
 
-    def __init__(
-        self,
-        env: ManagerBasedRlEnv,
-        cfg: Sb3AgentCfg,
-        infos: dict[str, Any],
-        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
-        training: bool = True,
-    ):
-        super().__init__(env, cfg, infos, hooks, training)
+    def build(self) -> None:
+        super().build()
+        env, cfg = self.env, self.agent_cfg
         self._groups = self.groups(cfg.obs_groups)
         self._parts = self._name_parts()
         self.alg = ALGORITHMS[cfg.algorithm](
@@ -63,7 +56,7 @@ class Sb3Learner(TimestepLearner):
         self.alg.action_space = gymnasium.spaces.Box(-1.0, 1.0, (env.num_actions,), np.float32)
         if not cfg.is_on_policy:
             spaces = self.alg.observation_space, self.alg.action_space
-            self.alg.replay_buffer = buffers.make_buffer(env, cfg, *spaces, training=training)
+            self.alg.replay_buffer = buffers.make_buffer(env, cfg, *spaces, training=self.training)
         self.alg._setup_model()
         self._normalizer: Normalizer | None = None
         if cfg.obs_normalization:

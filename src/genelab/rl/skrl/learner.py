@@ -19,7 +19,6 @@ from skrl.resources.preprocessors.torch import RunningStandardScaler
 from torch import Tensor
 
 from genelab.envs import ManagerBasedRlEnv
-from genelab.rl.backends.base import Hooks
 from genelab.rl.cfg import SkrlAgentCfg
 from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
 from genelab.rl.layers import Standardize
@@ -37,15 +36,9 @@ class SkrlLearner(TimestepLearner):
 
     agent_cfg: SkrlAgentCfg
 
-    def __init__(
-        self,
-        env: ManagerBasedRlEnv,
-        cfg: SkrlAgentCfg,
-        infos: dict[str, Any],
-        hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
-        training: bool = True,
-    ):
-        super().__init__(env, cfg, infos, hooks, training)
+    def build(self) -> None:
+        super().build()
+        env, cfg = self.env, self.agent_cfg
         self._actor_groups = self.groups(cfg.obs_groups["actor"])
         self._critic_groups = self.groups(cfg.obs_groups["critic"])
         bound = np.inf if cfg.is_on_policy else cfg.off_policy.action_range
@@ -56,7 +49,7 @@ class SkrlLearner(TimestepLearner):
         }
         rows = cfg.on_policy.num_steps if cfg.is_on_policy else max(1, cfg.off_policy.buffer_size // env.num_envs)
         self.memory = RandomMemory(
-            memory_size=rows if training else 1,
+            memory_size=rows if self.training else 1,
             num_envs=env.num_envs,
             device=env.device,
             replacement=not cfg.is_on_policy,  # without it, every batch would shuffle the whole memory
@@ -69,7 +62,7 @@ class SkrlLearner(TimestepLearner):
             **spaces,
         )
         self.agent.init()
-        self.agent.enable_training_mode(training)
+        self.agent.enable_training_mode(self.training)
 
     def collect(self) -> None:
         obs, states = self._inputs(self.env.obs)
