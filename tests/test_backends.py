@@ -17,6 +17,7 @@ from genelab.experiment.run.directory import Run
 from genelab.experiment.train import TrainRequest, resume, train
 from genelab.rl.backends import BACKENDS, learner_class, load_policy
 from genelab.rl.checkpoint import read_checkpoint
+from genelab.rl.demos import write_demos
 from genelab.rl.eval_callback import EvalSettings
 from goal_task import GOAL_TASK, SPEC
 
@@ -386,7 +387,8 @@ def demos(env: ManagerBasedRlEnv, steps: int = 30) -> dict[str, Any]:
             rows[name].append(value)
     stacked = {name: torch.stack(rows[name]) for name in ("actions", "rewards", "terminated", "truncated")}
     groups = {part: {g: torch.stack([row[g] for row in rows[part]]) for g in env.obs} for part in ("obs", "next_obs")}
-    return {"format": "genelab-demos-1", "task": GOAL_TASK, "num_envs": env.num_envs, **stacked, **groups}
+    about = {"format": "genelab-demos-2", "task": GOAL_TASK, "num_envs": env.num_envs, "success_rate": None}
+    return {**about, **stacked, **groups}
 
 
 def goal_env() -> ManagerBasedRlEnv:
@@ -397,8 +399,8 @@ def goal_env() -> ManagerBasedRlEnv:
 
 def test_demonstrations_fill_the_buffer_as_whole_episodes(tmp_path: Path):
     data = demos(goal_env())
-    torch.save(data, tmp_path / "demos.pt")
-    one = learner("sb3", "SAC", GOAL_TASK, agent__demo_path=tmp_path / "demos.pt")
+    write_demos(tmp_path / "demos.npz", data)
+    one = learner("sb3", "SAC", GOAL_TASK, agent__demo_path=tmp_path / "demos.npz")
     one.start()
     buffer = one.alg.replay_buffer
     assert buffer.pos == 30
@@ -412,11 +414,11 @@ def test_demonstrations_fill_the_buffer_as_whole_episodes(tmp_path: Path):
 def test_the_environment_variable_names_demonstrations_and_the_run_remembers_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    torch.save(demos(goal_env()), tmp_path / "demos.pt")
-    monkeypatch.setenv("GENELAB_SB3_DEMO_PATH", str(tmp_path / "demos.pt"))
+    write_demos(tmp_path / "demos.npz", demos(goal_env()))
+    monkeypatch.setenv("GENELAB_SB3_DEMO_PATH", str(tmp_path / "demos.npz"))
     run, result = run_small(tmp_path / "run", "sb3", "SAC", GOAL_TASK)
     assert result.finished
-    assert json.loads((run.directory / "params/agent.json").read_text())["demo_path"] == str(tmp_path / "demos.pt")
+    assert json.loads((run.directory / "params/agent.json").read_text())["demo_path"] == str(tmp_path / "demos.npz")
 
 
 def without(data: dict[str, Any], *path: str) -> None:
@@ -428,7 +430,7 @@ def without(data: dict[str, Any], *path: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(format="other"), "its format is other, expected genelab-demos-1"),
+        (lambda d: d.update(format="other"), "its format is other, not genelab-demos-2"),
         (lambda d: d.update(task="Other-v0"), "demonstrations of task 'Other-v0', not of"),
         (lambda d: d.update(num_envs=64), "collected in 64 worlds, this run has 4"),
         (
@@ -436,9 +438,14 @@ def without(data: dict[str, Any], *path: str) -> None:
             r"actions has shape \(30, 4, 2\), expected \(30, 4, 1\)",
         ),
         (lambda d: d.update(rewards=d["rewards"][:3]), r"rewards has shape \(3, 4\)"),
-        (lambda d: d.update(truncated=d["truncated"].float()), "truncated is torch.float32, expected torch.bool"),
+        (lambda d: d.update(truncated=d["truncated"].float()), "truncated is float32, expected bool"),
         (lambda d: without(d, "next_obs", "achieved_goal"), "has no next_obs.achieved_goal"),
         (lambda d: without(d, "actions"), "has no actions"),
+        (lambda d: d["rewards"].__setitem__((3, 1), torch.nan), "rewards is not finite in step 3 of world 1"),
+        (
+            lambda d: d["next_obs"]["policy"].__setitem__((7, 2, 0), torch.inf),
+            "next_obs.policy is not finite in step 7 of world 2",
+        ),
     ],
 )
 def test_demonstrations_that_do_not_fit_are_an_error_in_one_line(
@@ -446,10 +453,27 @@ def test_demonstrations_that_do_not_fit_are_an_error_in_one_line(
 ):
     data = demos(goal_env())
     change(data)
-    torch.save(data, tmp_path / "demos.pt")
-    one = learner("sb3", "SAC", GOAL_TASK, agent__demo_path=tmp_path / "demos.pt")
+    write_demos(tmp_path / "demos.npz", data)
+    one = learner("sb3", "SAC", GOAL_TASK, agent__demo_path=tmp_path / "demos.npz")
     with pytest.raises(UserError, match=message):
         one.start()
+
+
+def test_demonstrations_in_torchs_format_are_to_be_collected_again(tmp_path: Path):
+    torch.save(demos(goal_env()), tmp_path / "demos.pt")
+    one = learner("sb3", "SAC", GOAL_TASK, agent__demo_path=tmp_path / "demos.pt")
+    with pytest.raises(UserError, match="is torch's format, which demonstrations no longer have: collect them again"):
+        one.start()
+
+
+def test_a_flipped_bit_in_demonstrations_is_noticed(tmp_path: Path):
+    path = tmp_path / "demos.npz"
+    write_demos(path, demos(goal_env()))
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(UserError, match="not a readable file of demonstrations"):
+        learner("sb3", "SAC", GOAL_TASK, agent__demo_path=path).start()
 
 
 # Mistakes -------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
 def collect(
     ctx: typer.Context,
     task: Task,
-    out: Annotated[Path, typer.Option(help="Write the demonstrations to this file.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Write the demonstrations to this file (.npz).", show_default=False)],
     num_envs: Annotated[
         int | None, typer.Option(help="Number of worlds: that of the training they are for.", show_default=False)
     ] = None,
@@ -24,7 +24,7 @@ def collect(
 ) -> None:
     """Record how a task's scripted demonstrator does it, for replay buffers to start from.
 
-    Example: genelab collect GeneLab-Franka-Pick-And-Place-v0 --num-envs 64 --steps 1000 --out demos.pt
+    Example: genelab collect GeneLab-Franka-Pick-And-Place-v0 --num-envs 64 --steps 1000 --out demos.npz
     """
     from genelab.experiment.collect import CollectRequest, run_collection
 

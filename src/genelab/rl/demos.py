@@ -1,19 +1,22 @@
 """Demonstrations: a file of recorded transitions that replay buffers are filled with before learning begins.
 
-The file holds a dict of tensors and plain data (``torch.load(path, weights_only=True)``), time first, worlds second:
+The file is numpy's ``.npz`` (``numpy.load(path)``), with these arrays, time first, worlds second:
 
-| key | value |
+| name | value |
 | --- | --- |
-| ``format``, ``task``, ``num_envs``, ``seed`` | ``"genelab-demos-1"``, the task's id, N, the seed |
-| ``success_rate`` | over the episodes that ended; None if none did |
-| ``obs``, ``next_obs`` | observation groups, (T, N, d) each; ``next_obs`` is what the step led to, before any reset |
+| ``format``, ``task``, ``num_envs``, ``seed`` | ``"genelab-demos-2"``, the task's id, N, the seed |
+| ``success_rate`` | over the episodes that ended; nan if none did |
+| ``obs.<group>``, ``next_obs.<group>`` | (T, N, d); ``next_obs`` is what the step led to, before any reset |
 | ``actions``, ``rewards`` | (T, N, A), (T, N) |
 | ``terminated``, ``truncated`` | (T, N) bool; a time-out is a truncation |
 """
 
+import math
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,9 +24,8 @@ from genelab.core.errors import UserError
 from genelab.core.files import write_atomic
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Policy
-from genelab.rl.checkpoint import read_tensors
 
-FORMAT = "genelab-demos-1"
+FORMAT = "genelab-demos-2"
 
 
 @torch.no_grad()
@@ -58,34 +60,81 @@ def record_demos(task: str, env: ManagerBasedRlEnv, policy: Policy, steps: int, 
 
 def write_demos(path: Path, demos: dict[str, Any]) -> None:
     """Write what `record_demos` returned."""
-    write_atomic(path, lambda temporary: torch.save(demos, temporary))
+    rate = math.nan if demos["success_rate"] is None else demos["success_rate"]
+    arrays = {name: np.asarray(value) for name, value in _flat({**demos, "success_rate": rate}).items()}
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:  # given a name, numpy would add its own suffix
+            np.savez(file, allow_pickle=False, **arrays)
+
+    write_atomic(path, write)
 
 
 def read_demos(path: Path, task: str, env: ManagerBasedRlEnv, groups: tuple[str, ...]) -> dict[str, Any]:
     """The demonstrations in a file, or a `UserError` that says why they are not for this task and environment."""
-    demos = read_tensors(path, "file of demonstrations")
-    if not isinstance(demos, dict) or demos.get("format") != FORMAT:
-        found = demos.get("format") if isinstance(demos, dict) else type(demos).__name__
-        raise UserError(f"'{path}' is not a file of demonstrations: its format is {found}, expected {FORMAT}")
-    if demos.get("task") != task:
-        raise UserError(f"'{path}' has demonstrations of task '{demos.get('task')}', not of '{task}'")
-    if demos.get("num_envs") != env.num_envs:
+    arrays = _read_arrays(path)
+    about = {name: arrays[name].item() for name in ("format", "task", "num_envs") if _is_scalar(arrays.get(name))}
+    if about.get("format") != FORMAT:
+        raise UserError(f"'{path}' is not a file of demonstrations: its format is {about.get('format')}, not {FORMAT}")
+    if about.get("task") != task:
+        raise UserError(f"'{path}' has demonstrations of task '{about.get('task')}', not of '{task}'")
+    if about.get("num_envs") != env.num_envs:
         raise UserError(
-            f"'{path}' was collected in {demos.get('num_envs')} worlds, this run has {env.num_envs}: "
+            f"'{path}' was collected in {about.get('num_envs')} worlds, this run has {env.num_envs}: "
             "collect again, or change env.num_envs (--num-envs)"
         )
-    actions = demos.get("actions")
-    steps = len(actions) if isinstance(actions, Tensor) and actions.ndim == 3 else 0
+    steps = len(arrays["actions"]) if "actions" in arrays and arrays["actions"].ndim == 3 else 0
     if steps == 0:
         raise UserError(f"'{path}' has no actions")
-    expected = {("actions",): (env.num_actions,), **{(name,): () for name in ("rewards", "terminated", "truncated")}}
+    expected = {"actions": (env.num_actions,), **dict.fromkeys(("rewards", "terminated", "truncated"), ())}
     for part in ("obs", "next_obs"):
-        expected |= {(part, name): (env.observation_manager.groups[name].dim,) for name in groups}
-    for where, rest in expected.items():
-        _check_shape(path, demos, where, (steps, env.num_envs, *rest))
+        expected |= {f"{part}.{name}": (env.observation_manager.groups[name].dim,) for name in groups}
+    read = {name: _checked(path, arrays, name, (steps, env.num_envs, *rest)) for name, rest in expected.items()}
     # The recording ends here, whatever the last episodes were about to do.
-    ends = demos["terminated"][-1] | demos["truncated"][-1]
-    demos["truncated"][-1] |= ~ends
+    ends = read["terminated"][-1] | read["truncated"][-1]
+    read["truncated"][-1] |= ~ends
+    return _nested(about | read)
+
+
+def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """All arrays of a file. Nothing in it is executed, and numpy's archives notice damaged bytes."""
+    if not path.is_file():
+        raise UserError(f"no file of demonstrations at '{path}'")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+        if any(member.endswith("/data.pkl") for member in members):
+            raise UserError(f"'{path}' is torch's format, which demonstrations no longer have: collect them again")
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except UserError:
+        raise
+    except Exception as error:  # a damaged file fails in whatever way its bytes suggest
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"'{path}' is not a readable file of demonstrations: {reason}") from error
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim == 0
+
+
+def _flat(demos: dict[str, Any]) -> dict[str, Any]:
+    """Groups of a part under names of their own: ``obs.policy``."""
+    flat: dict[str, Any] = {}
+    for name, value in demos.items():
+        flat |= {f"{name}.{group}": part for group, part in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
+
+
+def _nested(flat: dict[str, Any]) -> dict[str, Any]:
+    """The inverse of `_flat`."""
+    demos: dict[str, Any] = {}
+    for name, value in flat.items():
+        part, _, group = name.partition(".")
+        if group:
+            demos.setdefault(part, {})[group] = value
+        else:
+            demos[name] = value
     return demos
 
 
@@ -95,14 +144,17 @@ def _stacked(values: list[Any]) -> Any:
     return {group: torch.stack([value[group] for value in values]).cpu() for group in values[0]}
 
 
-def _check_shape(path: Path, demos: dict[str, Any], where: tuple[str, ...], shape: tuple[int, ...]) -> None:
-    name, value = ".".join(where), demos
-    for key in where:
-        value = value.get(key) if isinstance(value, dict) else None  # type: ignore[assignment]
-    if not isinstance(value, Tensor):
+def _checked(path: Path, arrays: dict[str, np.ndarray], name: str, shape: tuple[int, ...]) -> Tensor:
+    """One array as a tensor: of the expected shape and type, and finite."""
+    if name not in arrays:
         raise UserError(f"'{path}' has no {name}")
-    if tuple(value.shape) != shape:
-        raise UserError(f"'{path}': {name} has shape {tuple(value.shape)}, expected {shape}")
-    wanted = torch.bool if where[-1] in ("terminated", "truncated") else torch.float32
+    value = arrays[name]
+    if value.shape != shape:
+        raise UserError(f"'{path}': {name} has shape {value.shape}, expected {shape}")
+    wanted = np.dtype(np.bool_ if name in ("terminated", "truncated") else np.float32)
     if value.dtype != wanted:
         raise UserError(f"'{path}': {name} is {value.dtype}, expected {wanted}")
+    if not (finite := np.isfinite(value)).all():
+        step, world = np.argwhere(~finite)[0][:2]
+        raise UserError(f"'{path}': {name} is not finite in step {step} of world {world}")
+    return torch.from_numpy(value.copy())
