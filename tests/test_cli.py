@@ -290,7 +290,7 @@ def test_info_shows_the_published_result(cli: Callable[..., Any]) -> None:
 
 def test_info_overrides_lists_every_path_with_type_and_value(cli: Callable[..., Any]) -> None:
     out = cli("info", TASK, "--overrides", "--preset", "reference").out
-    assert re.search(r"^ *--env\.num_envs  int  4096$", out, re.MULTILINE)
+    assert re.search(r"^ *--env\.num_envs  int \(1 to 1,000,000\)  4096$", out, re.MULTILINE)
     assert re.search(r"^ *--agent\.actor\.rnn_type  lstm\|gru or none  none$", out, re.MULTILINE)
     assert "Preset" not in out
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from genelab import mdp
-from genelab.core.config import members
+from genelab.core.config import members, split
 from genelab.core.errors import UserError
 from genelab.core.overrides import Change, Leaf, apply, check_read, coerce, leaves, show, type_name
 from genelab.core.registry import tasks
@@ -47,7 +47,8 @@ def value_at(roots: dict[str, Any], path: str) -> Any:
 
 
 def values_of(declared: Any) -> st.SearchStrategy[Any]:
-    """Values that a field of type `declared` can hold."""
+    """Values that a field of type `declared` can hold, in its range or not."""
+    declared, _ = split(declared)
     if len(members(declared)) > 1:
         return st.one_of([values_of(member) for member in members(declared) if _can_be_typed(member)])
     origin, arguments = typing.get_origin(declared), typing.get_args(declared)

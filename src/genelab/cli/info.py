@@ -20,6 +20,7 @@ def info(
     Example: genelab info GeneLab-Inverted-Pendulum-v0 --overrides
     """
     from genelab.core.overrides import configs, leaves, show, type_name, variants
+    from genelab.core.ranges import rules_of
     from genelab.experiment import describe
     from genelab.experiment.setup import resolve
 
@@ -37,10 +38,11 @@ def info(
             typer.echo(f"Preset {name}{marker}: {'the values of the task' if not changes else ''}".rstrip())
             for path, value in changes.items():
                 typer.echo(f"  {path} = {show(value)}")
-        typer.echo(f"\nAgents: {', '.join(spec.agents) or 'none'}\n\nOverrides (path, type, value):")
+        typer.echo(f"\nAgents: {', '.join(spec.agents) or 'none'}\n\nOverrides (path, type and range, value):")
     for path, config in configs(setup.roots):
         if names := variants(config):
             chosen = next((name for name, cls in names.items() if cls.endswith(f":{type(config).__name__}")), "")
             typer.echo(f"  --{path}  {'|'.join(names)}  {chosen}")
     for leaf in leaves(setup.roots):
-        typer.echo(f"  --{leaf.path}  {type_name(leaf.type)}  {show(leaf.value)}")
+        rules = rules_of(leaf.type)
+        typer.echo(f"  --{leaf.path}  {type_name(leaf.type)}{f' ({rules})' if rules else ''}  {show(leaf.value)}")

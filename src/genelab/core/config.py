@@ -21,8 +21,8 @@ CLASS_KEY = "class"
 
 @functools.cache
 def field_types(cls: type) -> dict[str, Any]:
-    """Field name to declared type, with annotations resolved."""
-    hints = typing.get_type_hints(cls)
+    """Field name to declared type, with names resolved and rules about values (`genelab.core.ranges`) kept."""
+    hints = typing.get_type_hints(cls, include_extras=True)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
 
 
@@ -31,11 +31,22 @@ def is_config(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
-def members(declared: Any) -> tuple[Any, ...]:
+def split(declared: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A declared type without rules about its values, and the rules."""
+    if typing.get_origin(declared) is typing.Annotated:
+        plain, *rules = typing.get_args(declared)
+        return plain, tuple(rules)
+    return declared, ()
+
+
+def alternatives(declared: Any) -> tuple[Any, ...]:
     """The alternatives of a union type; a plain type is its own only alternative."""
-    if typing.get_origin(declared) in (Union, types.UnionType):
-        return typing.get_args(declared)
-    return (declared,)
+    return typing.get_args(declared) if typing.get_origin(declared) in (Union, types.UnionType) else (declared,)
+
+
+def members(declared: Any) -> tuple[Any, ...]:
+    """The alternatives of a type, without rules about their values."""
+    return tuple(split(option)[0] for option in alternatives(split(declared)[0]))
 
 
 def dict_value_type(declared: Any) -> Any:

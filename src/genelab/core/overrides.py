@@ -11,8 +11,8 @@ Code, such as a preset, may also give whole config objects: in place of another 
 configs, which adds a term behind those that are there.
 
 A config class says which of its fields are not read under its present settings with a method
-``unused_fields() -> dict[str, str]``, from field name to the reason, and which values make no sense with a method
-``validate()`` that raises a `UserError`.
+``unused_fields() -> dict[str, str]``, from field name to the reason. Which values a field may have is declared in its
+type (`genelab.core.ranges`). Which values make no sense together says a method ``validate()`` that raises `UserError`.
 """
 
 import copy
@@ -23,7 +23,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from genelab.core.config import dict_value_type, field_types, is_config, members
+from genelab.core import ranges
+from genelab.core.config import dict_value_type, field_types, is_config, members, split
 from genelab.core.errors import UserError, hint
 from genelab.core.registry import load
 
@@ -84,10 +85,12 @@ def apply(roots: dict[str, Any], overrides: Iterable[tuple[str, Any]]) -> list[C
 
 
 def validate(tree: Any) -> None:
-    """Call ``validate()`` of every config below `tree` that has it.
+    """Check every value below `tree` by the rules declared beside it, then call ``validate()`` where a config has it.
 
-    Its errors begin with a field; they get its path.
+    What ``validate()`` raises begins with a field; it gets its path.
     """
+    for leaf in leaves(tree):
+        ranges.check(leaf.path, leaf.value, leaf.type)
     for path, config in configs(tree):
         check = getattr(config, "validate", None)
         if check is not None:
@@ -95,13 +98,6 @@ def validate(tree: Any) -> None:
                 check()
             except UserError as error:
                 raise UserError(_join(path, str(error))) from error
-
-
-def at_least(minimum: float, **values: float) -> None:
-    """Raise for the first of `values` that is below `minimum`."""
-    for name, value in values.items():
-        if not value >= minimum:
-            raise UserError(f"{name} must be at least {minimum}, not {value}")
 
 
 def check_read(roots: dict[str, Any], changes: Iterable[Change], unused: dict[str, str] | None = None) -> None:
@@ -132,6 +128,7 @@ def coerce(value: Any, declared: Any, path: str) -> Any:
 
 def type_name(declared: Any) -> str:
     """A type as users read it: ``float``, ``int or none``, ``lstm|gru``, ``list of float``."""
+    declared, _ = split(declared)
     if declared is types.NoneType:
         return "none"
     if len(members(declared)) > 1:
@@ -279,6 +276,7 @@ def _unused(tree: Any) -> dict[str, str]:
 
 
 def _coerce_one(value: Any, declared: Any) -> Any:
+    declared, _ = split(declared)
     if declared is Any:
         return value
     if declared is types.NoneType:

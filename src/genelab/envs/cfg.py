@@ -4,12 +4,24 @@ import inspect
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from genelab.core.errors import UserError, hint
-from genelab.core.overrides import at_least
+from genelab.core.ranges import (
+    CountOrZero,
+    Interval,
+    NonNegative,
+    Positive,
+    PositiveInterval,
+    Range,
+    Rising,
+    Seconds,
+    Threads,
+)
 from genelab.scene.options import PhysicsOptionsCfg
 from genelab.scene.scene import SceneCfg
+
+Latency = Annotated[int, Range(0, 1000)]
 
 
 @dataclass(kw_only=True)
@@ -18,22 +30,16 @@ class SimulationCfg(PhysicsOptionsCfg):
 
     engine: str = "mujoco"
     """Which physics engine advances the worlds (``--sim``)."""
-    dt: float = 0.005
+    dt: Annotated[float, Range(0, 1, open_low=True)] = 0.005
     """Physics time step, seconds. It always decides: a time step in a model's ``<option>`` is not read."""
-    threads: int = 0
+    threads: Threads = 0
     """Physics threads; 0 takes all cores. Results do not depend on it."""
     gpu: bool = False
     """Run on the CUDA device instead of the CPU."""
     vis: bool = False
     """Show a viewer window."""
-    steps: int = 240
+    steps: CountOrZero = 240
     """Length of a headless playback, control steps. Not read when a window is open."""
-
-    def validate(self) -> None:
-        super().validate()
-        at_least(0, threads=self.threads, steps=self.steps)
-        if not self.dt > 0.0:
-            raise UserError(f"dt must be positive, not {self.dt}")
 
     @property
     def device(self) -> str:
@@ -60,7 +66,7 @@ class TermCfg:
     def param_types(self) -> dict[str, Any]:
         """Declared type of each parameter, from the function's annotations."""
         target = self.func.__init__ if isinstance(self.func, type) else self.func
-        hints = typing.get_type_hints(target)
+        hints = typing.get_type_hints(target, include_extras=True)
         return {name: hints.get(name, Any) for name in self.params}
 
     def _injected_arguments(self) -> int:
@@ -73,11 +79,8 @@ class RampCfg:
 
     start: float
     end: float
-    steps: int = 0
+    steps: CountOrZero = 0
     """0: the factor is `end` from the beginning."""
-
-    def validate(self) -> None:
-        at_least(0, steps=self.steps)
 
     def factor(self, step: int) -> float:
         """The factor at a control step."""
@@ -105,10 +108,10 @@ class DoneTermCfg(TermCfg):
 class ObservationTermCfg(TermCfg):
     """Part of an observation group: func returns (N, d), or (N, C, H, W); then noise, then scale, then clip."""
 
-    noise: float = field(default=0.0, kw_only=True)
+    noise: NonNegative = field(default=0.0, kw_only=True)
     """Half-width of the uniform noise added in groups with noise switched on, in units of the raw value."""
     scale: float = field(default=1.0, kw_only=True)
-    clip: tuple[float, float] | None = field(default=None, kw_only=True)
+    clip: Interval | None = field(default=None, kw_only=True)
 
 
 @dataclass(kw_only=True)
@@ -118,11 +121,8 @@ class ObservationGroupCfg:
     terms: dict[str, ObservationTermCfg]
     noise: bool = False
     """Whether the terms' noise is applied."""
-    history: int = 1
+    history: Annotated[int, Range(1, 1000)] = 1
     """Number of frames, oldest first, each frame with all terms; filled with the first frame at reset."""
-
-    def validate(self) -> None:
-        at_least(1, history=self.history)
 
     def unused_fields(self) -> dict[str, str]:
         if self.noise:
@@ -137,7 +137,7 @@ class EventTermCfg(TermCfg):
     injected: typing.ClassVar[int] = 2
 
     mode: Literal["startup", "reset", "interval"] = field(default="reset", kw_only=True)
-    interval_s: tuple[float, float] | None = field(default=None, kw_only=True)
+    interval_s: PositiveInterval | None = field(default=None, kw_only=True)
     """Time between two occurrences in one world, drawn uniformly from this range, seconds."""
 
     def __post_init__(self) -> None:
@@ -189,7 +189,7 @@ class GoalCfg:
 
     def param_types(self) -> dict[str, Any]:
         """Declared type of each parameter, from the function's annotations."""
-        hints = typing.get_type_hints(self.reward)
+        hints = typing.get_type_hints(self.reward, include_extras=True)
         return {name: hints.get(name, Any) for name in self.params}
 
 
@@ -197,11 +197,11 @@ class GoalCfg:
 class ActionTermCfg:
     """Base of action configs: what one part of the action vector does."""
 
-    noise: float = 0.0
+    noise: NonNegative = 0.0
     """Standard deviation of Gaussian noise on the applied action. Observations show the action without it."""
-    latency: tuple[int, int] = (0, 0)
+    latency: Annotated[tuple[Latency, Latency], Rising()] = (0, 0)
     """Delay of the applied action in control steps, drawn per world at reset from this range, both ends included."""
-    clip: float = 100.0
+    clip: Positive = 100.0
     """Bound on the raw action."""
 
     def build(self, name: str, env: Any) -> Any:
@@ -213,7 +213,7 @@ class ActionTermCfg:
 class CommandTermCfg:
     """Base of command configs: what the robot is asked to do."""
 
-    resampling_s: tuple[float, float] | None = None
+    resampling_s: PositiveInterval | None = None
     """Time between two samples, drawn uniformly from this range, seconds. None: one command per episode."""
 
     def build(self, name: str, env: Any) -> Any:
@@ -227,17 +227,14 @@ class ManagerBasedEnvCfg:
 
     scene: SceneCfg
     simulation: SimulationCfg = field(default_factory=SimulationCfg)
-    num_envs: int = 1
+    num_envs: Annotated[int, Range(1, 1_000_000)] = 1
     """Number of worlds."""
-    decimation: int = 1
+    decimation: Annotated[int, Range(1, 1000)] = 1
     """Physics steps per control step."""
     playback: Callable[..., Any] | None = None
     """``playback(env, step)`` sets ``env.engine.ctrl`` before each control step. None leaves it at zero."""
     camera: str | None = None
     """Camera of videos, by its name in the compiled scene. None: a free camera."""
-
-    def validate(self) -> None:
-        at_least(1, num_envs=self.num_envs, decimation=self.decimation)
 
     @property
     def control_dt(self) -> float:
@@ -249,7 +246,7 @@ class ManagerBasedEnvCfg:
 class ManagerBasedRlEnvCfg(ManagerBasedEnvCfg):
     """A task: what is observed, done, rewarded, and when it ends."""
 
-    episode_length_s: float
+    episode_length_s: Seconds
     actions: dict[str, ActionTermCfg]
     observations: dict[str, ObservationGroupCfg]
     """Groups by name; ``policy`` is what the actor sees, ``critic`` what the critic sees."""

@@ -61,6 +61,9 @@ class ManagerBasedEnv:
         self.step_dt = cfg.control_dt
         self.streams = Streams(seed, self.device)
         self.scene = Scene(cfg.scene, cfg.simulation.dt, cfg.simulation)
+        cameras = [self.scene.model.camera(i).name for i in range(self.scene.model.ncam)]
+        if cfg.camera is not None and cfg.camera not in cameras:
+            raise unknown("camera", cfg.camera, cameras)
         self.engine = make_engine(
             cfg.simulation.engine, self.scene, cfg.num_envs, device=self.device, threads=cfg.simulation.threads
         )
@@ -99,9 +102,6 @@ class ManagerBasedEnv:
 
     def render(self, env_id: int = 0, width: int = 640, height: int = 480) -> np.ndarray:
         """One RGB frame (height, width, 3) of one world, by the camera the config names."""
-        cameras = [self.scene.model.camera(i).name for i in range(self.scene.model.ncam)]
-        if self.cfg.camera is not None and self.cfg.camera not in cameras:
-            raise unknown("camera", self.cfg.camera, cameras)
         return self.engine.render(env_id, self.cfg.camera, width, height)
 
     def close(self) -> None:

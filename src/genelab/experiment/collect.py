@@ -7,7 +7,7 @@ from typing import Any
 
 from genelab.core.errors import UserError
 from genelab.core.files import make_parent
-from genelab.core.overrides import at_least
+from genelab.core.ranges import Count, check
 from genelab.core.registry import find, load
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
@@ -35,7 +35,7 @@ class CollectRequest:
 
 def run_collection(request: CollectRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
     """Record the demonstrator of a task in its training environment and write the file."""
-    at_least(1, steps=request.steps)
+    check("steps", request.steps, Count)
     scripted = demonstrator(request.task)
     make_parent(request.out)
     setup = resolve(request.task, preset=request.preset, overrides=request.overrides, unused=UNUSED_IN_COLLECT)

@@ -126,8 +126,8 @@ def apply_typed(roots: dict[str, Any], overrides: list[tuple[str, str]]) -> list
     changes: dict[str, Change] = {}
     for change in apply_overrides(roots, overrides):
         earlier = changes.setdefault(change.path, change)
-        if earlier.new != change.new:
-            new, other = show(earlier.new), show(change.new)
+        new, other = show(earlier.new), show(change.new)
+        if new != other:
             raise UserError(f"{change.path} is given twice, as '{new}' and as '{other}'")
     return list(changes.values())
 

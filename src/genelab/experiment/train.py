@@ -24,7 +24,10 @@ from genelab.rl.backends.base import Hooks, TrainResult
 from genelab.rl.eval_callback import EvalCallback, EvalSettings
 from genelab.rl.warm_start import WarmStart
 
-UNUSED_IN_TRAINING = {"env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)"}
+UNUSED_IN_TRAINING = {
+    "env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)",
+    "env.camera": "training makes no pictures",
+}
 
 _SOURCE_KEYS = ("task", "backend", "seed", "preset", "engine", "git_commit", "versions")
 """Entries of run.json that every checkpoint carries too."""
@@ -56,6 +59,7 @@ def resolve_training(request: TrainRequest) -> Setup:
     )
     if not setup.trains or setup.agent_cfg is None:
         raise UserError(f"task '{request.task}' cannot be trained: it has no agent config")
+    setup.agent_cfg.check_samples(setup.env_cfg.num_envs)
     return setup
 
 

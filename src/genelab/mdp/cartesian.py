@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.math import cross, quat_apply, quat_conjugate, quat_mul
+from genelab.core.ranges import Positive
 from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.entity import Entity, index_of
 from genelab.envs.env import ManagerBasedRlEnv
@@ -31,11 +32,11 @@ class HandDisplacementActionCfg(ActionTermCfg):
     hand: str
     """The body."""
     scale: float = 0.05
-    damping: float = 0.05
+    damping: Positive = 0.05
     """Of the least squares: how far joint steps shrink where the arm is nearly singular."""
-    max_joint_step: float = 0.2
+    max_joint_step: Positive = 0.2
     """Bound on the step of each joint, rad."""
-    clip: float = 1.0
+    clip: Positive = 1.0
 
     def build(self, name: str, env: ManagerBasedRlEnv) -> "HandDisplacementAction":
         return HandDisplacementAction(name, self, env)
@@ -93,7 +94,7 @@ class GripperActionCfg(ActionTermCfg):
     joints: str | tuple[str, ...]
     """Regular expressions over the names of the fingers' joints."""
     scale: float = 0.1
-    clip: float = 1.0
+    clip: Positive = 1.0
 
     def build(self, name: str, env: ManagerBasedRlEnv) -> "GripperAction":
         return GripperAction(name, self, env)

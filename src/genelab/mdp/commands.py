@@ -1,12 +1,13 @@
 """Command terms."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.core.ranges import Interval, NonNegative, NotEmpty, Share
 from genelab.envs.cfg import CommandTermCfg, RampCfg
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import CommandTerm
@@ -16,12 +17,16 @@ from genelab.envs.managers import CommandTerm
 class UniformCommandCfg(CommandTermCfg):
     """A vector drawn uniformly between two corners."""
 
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    low: Annotated[tuple[float, ...], NotEmpty()]
+    high: Annotated[tuple[float, ...], NotEmpty()]
 
-    def build(self, name: str, env: ManagerBasedRlEnv) -> "UniformCommand":
+    def validate(self) -> None:
         if len(self.low) != len(self.high):
             raise UserError(f"low has {len(self.low)} values and high {len(self.high)}")
+        if any(low > high for low, high in zip(self.low, self.high, strict=True)):
+            raise UserError(f"low must nowhere be above high, not {self.low} and {self.high}")
+
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "UniformCommand":
         return UniformCommand(name, self, env, len(self.low))
 
 
@@ -39,20 +44,20 @@ class UniformCommand(CommandTerm):
 class VelocityCommandCfg(CommandTermCfg):
     """Velocities to follow, in the frame of the root body: forward and left, m/s, and yaw rate, rad/s."""
 
-    lin_x: tuple[float, float] = (-1.0, 1.0)
-    lin_y: tuple[float, float] = (-1.0, 1.0)
-    ang_z: tuple[float, float] = (-1.0, 1.0)
-    standing_share: float = 0.1
+    lin_x: Interval = (-1.0, 1.0)
+    lin_y: Interval = (-1.0, 1.0)
+    ang_z: Interval = (-1.0, 1.0)
+    standing_share: Share = 0.1
     """Share of commands that are zero."""
-    forward_share: float = 0.1
+    forward_share: Share = 0.1
     """Share of commands that go straight ahead, at `forward_min` or more."""
-    forward_min: float = 0.3
+    forward_min: NonNegative = 0.3
     ramp: RampCfg | None = None
     """Factor on the ranges: small commands, for a start, can be learnt in all directions at once."""
 
     def validate(self) -> None:
-        if self.standing_share < 0.0 or self.forward_share < 0.0 or self.standing_share + self.forward_share > 1.0:
-            raise UserError("standing_share and forward_share are shares of all commands: 0 to 1 together")
+        if self.standing_share + self.forward_share > 1.0:
+            raise UserError("standing_share and forward_share are shares of all commands: at most 1 together")
 
     def build(self, name: str, env: ManagerBasedRlEnv) -> "VelocityCommand":
         return VelocityCommand(name, self, env, 3)

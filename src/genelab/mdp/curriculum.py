@@ -4,13 +4,14 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
+from genelab.core.ranges import CountOrZero, NonNegative
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.mdp.commands import VelocityCommand
 
 AXES = ("lin_x", "lin_y", "ang_z")
 
 
-def terrain_levels(env: ManagerBasedRlEnv, env_ids: Tensor, command: str, distance: float = 4.0) -> float:
+def terrain_levels(env: ManagerBasedRlEnv, env_ids: Tensor, command: str, distance: NonNegative = 4.0) -> float:
     """A level up for robots that ended further than `distance` metres from their start; returns the mean level.
 
     A level down for those that ended less than half as far as following their commands exactly would have taken them.
@@ -31,7 +32,7 @@ def terrain_levels(env: ManagerBasedRlEnv, env_ids: Tensor, command: str, distan
 
 
 def velocity_curriculum(
-    env: ManagerBasedRlEnv, env_ids: Tensor, command: str, stages: tuple[tuple[int, str, float, float], ...]
+    env: ManagerBasedRlEnv, env_ids: Tensor, command: str, stages: tuple[tuple[CountOrZero, str, float, float], ...]
 ) -> float:
     """Give a velocity command new ranges as training goes on; returns the fastest forward command.
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.math import quat_from_axis_angle
+from genelab.core.ranges import NonNegative
 from genelab.envs.entity import Entity
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import EntityRef, JointRef
@@ -17,7 +18,7 @@ def stream_of(env: ManagerBasedRlEnv, event: str, entity: Entity) -> str:
 
 
 def jitter_joints(
-    env: ManagerBasedRlEnv, env_ids: Tensor, pos: float, vel: float, entity: EntityRef | None = None
+    env: ManagerBasedRlEnv, env_ids: Tensor, pos: NonNegative, vel: NonNegative, entity: EntityRef | None = None
 ) -> None:
     """Joints at their defaults plus U(-pos, pos), at velocities U(-vel, vel)."""
     moved = entity or env.robot
@@ -29,7 +30,7 @@ def jitter_joints(
 
 
 def push_joint(
-    env: ManagerBasedRlEnv, env_ids: Tensor, joint: JointRef, velocity: float, entity: EntityRef | None = None
+    env: ManagerBasedRlEnv, env_ids: Tensor, joint: JointRef, velocity: NonNegative, entity: EntityRef | None = None
 ) -> None:
     """Set one joint's velocity to U(-velocity, velocity)."""
     pushed = entity or env.robot
@@ -40,7 +41,11 @@ def push_joint(
 
 
 def place_root(
-    env: ManagerBasedRlEnv, env_ids: Tensor, xy: float, yaw: float = math.pi, entity: EntityRef | None = None
+    env: ManagerBasedRlEnv,
+    env_ids: Tensor,
+    xy: NonNegative,
+    yaw: NonNegative = math.pi,
+    entity: EntityRef | None = None,
 ) -> None:
     """The root at its default pose in the middle of the world's cell, at rest.
 
@@ -58,7 +63,9 @@ def place_root(
     placed.write_root(env_ids, pos, quat_from_axis_angle(up, yaw * draw[:, 2]), torch.zeros_like(draw).repeat(1, 2))
 
 
-def push_root(env: ManagerBasedRlEnv, env_ids: Tensor, xy: float, yaw: float, entity: EntityRef | None = None) -> None:
+def push_root(
+    env: ManagerBasedRlEnv, env_ids: Tensor, xy: NonNegative, yaw: NonNegative, entity: EntityRef | None = None
+) -> None:
     """Set the root's horizontal velocity to U(-xy, xy) and its yaw rate to U(-yaw, yaw)."""
     pushed = entity or env.robot
     velocity = pushed.root_vel[env_ids]

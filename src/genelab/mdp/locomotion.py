@@ -3,24 +3,25 @@
 import torch
 from torch import Tensor
 
+from genelab.core.ranges import NonNegative, Positive
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import ContactRef, EntityRef, SiteRefs, StatefulTerm
 
 
-def track_lin_vel(env: ManagerBasedRlEnv, command: str, variance: float, entity: EntityRef | None = None) -> Tensor:
+def track_lin_vel(env: ManagerBasedRlEnv, command: str, variance: Positive, entity: EntityRef | None = None) -> Tensor:
     """exp(-error² / variance) of the horizontal velocity in the body frame."""
     error = env.command_manager[command][:, :2] - (entity or env.robot).root_lin_vel[:, :2]
     return torch.exp(-error.square().sum(dim=1) / variance)
 
 
-def track_ang_vel(env: ManagerBasedRlEnv, command: str, variance: float, entity: EntityRef | None = None) -> Tensor:
+def track_ang_vel(env: ManagerBasedRlEnv, command: str, variance: Positive, entity: EntityRef | None = None) -> Tensor:
     """exp(-error² / variance) of the yaw rate."""
     error = env.command_manager[command][:, 2] - (entity or env.robot).root_ang_vel[:, 2]
     return torch.exp(-error.square() / variance)
 
 
 def feet_air_time(
-    env: ManagerBasedRlEnv, feet: ContactRef, command: str, low: float, high: float, threshold: float
+    env: ManagerBasedRlEnv, feet: ContactRef, command: str, low: NonNegative, high: NonNegative, threshold: NonNegative
 ) -> Tensor:
     """Number of feet that have been in the air for between `low` and `high` seconds, if the robot is to move."""
     air_time = feet.data.air_time
@@ -33,7 +34,7 @@ def feet_slip(
     feet: ContactRef,
     sites: SiteRefs,
     command: str,
-    threshold: float,
+    threshold: NonNegative,
     entity: EntityRef | None = None,
 ) -> Tensor:
     """Sum of the squared horizontal velocities of feet in contact, if the robot is to move."""
@@ -79,7 +80,7 @@ def joint_limits(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Ten
     return ((limits[:, 0] - pos).clamp(min=0.0) + (pos - limits[:, 1]).clamp(min=0.0)).sum(dim=1)
 
 
-def is_moving(env: ManagerBasedRlEnv, command: str, threshold: float) -> Tensor:
+def is_moving(env: ManagerBasedRlEnv, command: str, threshold: NonNegative) -> Tensor:
     """Whether a velocity command asks for motion: horizontal speed plus yaw rate above `threshold`.  (N,) bool"""
     value = env.command_manager[command]
     return value[:, :2].norm(dim=1) + value[:, 2].abs() > threshold

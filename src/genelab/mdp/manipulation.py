@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from genelab.core.ranges import NonNegative, Positive, Share
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import BodyRef, EntityRef, find_entity
 from genelab.mdp.commands import UniformCommand, UniformCommandCfg
@@ -14,7 +15,7 @@ from genelab.mdp.commands import UniformCommand, UniformCommandCfg
 class PlaceCommandCfg(UniformCommandCfg):
     """A place in space, world frame, drawn uniformly between two corners."""
 
-    low_share: float = 0.0
+    low_share: Share = 0.0
     """Share of places that have the lowest height."""
     marker: str = ""
     """The scene's object that shows the place in pictures, if there is one."""
@@ -63,10 +64,10 @@ def remaining_time(env: ManagerBasedRlEnv) -> Tensor:
 def lift_and_place(
     achieved: Tensor,
     desired: Tensor,
-    radius: float = 0.05,
+    radius: NonNegative = 0.05,
     lift_bonus: float = 0.2,
     rest_height: float = 0.02,
-    full_lift: float = 0.1,
+    full_lift: Positive = 0.1,
 ) -> Tensor:
     """-1 while an object is not at its goal, and a bonus for how far it is above its rest.  (…, 3), (…, 3) -> (…)"""
     away = torch.linalg.vector_norm(achieved - desired, dim=-1) > radius
@@ -78,7 +79,7 @@ def object_distance(env: ManagerBasedRlEnv, entity: EntityRef, command: str) -> 
     return torch.linalg.vector_norm(object_to_command(env, entity, command), dim=-1)
 
 
-def object_at_command(env: ManagerBasedRlEnv, entity: EntityRef, command: str, radius: float) -> Tensor:
+def object_at_command(env: ManagerBasedRlEnv, entity: EntityRef, command: str, radius: NonNegative) -> Tensor:
     """An object is at its goal.  (N,) bool"""
     return object_distance(env, entity, command) <= radius
 
@@ -88,7 +89,7 @@ def object_below(env: ManagerBasedRlEnv, entity: EntityRef, height: float) -> Te
     return object_pos(env, entity)[:, 2] < height
 
 
-def place_object(env: ManagerBasedRlEnv, env_ids: Tensor, entity: EntityRef, xy: float) -> None:
+def place_object(env: ManagerBasedRlEnv, env_ids: Tensor, entity: EntityRef, xy: NonNegative) -> None:
     """An object at rest at its default pose, moved by U(-xy, xy) along x and y."""
     pose = entity.default_root_pose.repeat(len(env_ids), 1)
     pose[:, :2] += env.streams.uniform(f"event/place_object/{entity.name}", (len(env_ids), 2), -xy, xy)

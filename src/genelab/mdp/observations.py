@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from genelab.core.ranges import CountOrZero
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import BodyRef, EntityRef, SensorRef
 
@@ -56,7 +57,7 @@ def generated_command(env: ManagerBasedRlEnv, command: str) -> Tensor:
     return env.command_manager[command]
 
 
-def command_hint(env: ManagerBasedRlEnv, command: str, steps: int) -> Tensor:
+def command_hint(env: ManagerBasedRlEnv, command: str, steps: CountOrZero) -> Tensor:
     """A command that is shown in the first `steps` observations of an episode and is zero afterwards.  (N, C)"""
     visible = (env.episode_length_buf < steps).unsqueeze(-1)
     return torch.where(visible, env.command_manager[command], 0.0)

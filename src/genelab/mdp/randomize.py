@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.core.ranges import NonNegative
 from genelab.engines.fields import nominal
 from genelab.envs.entity import Entity
 from genelab.envs.env import ManagerBasedRlEnv
@@ -18,7 +19,9 @@ from genelab.envs.terms import BodyRefs, EntityRef
 from genelab.mdp.events import stream_of
 
 
-def randomize_friction(env: ManagerBasedRlEnv, env_ids: Tensor, geoms: str, low: float, high: float) -> None:
+def randomize_friction(
+    env: ManagerBasedRlEnv, env_ids: Tensor, geoms: str, low: NonNegative, high: NonNegative
+) -> None:
     """Sliding friction U(low, high), one value per world for all geoms of the scene whose name matches."""
     model = env.scene.model
     ids = [i for i in range(model.ngeom) if re.fullmatch(geoms, model.geom(i).name)]
@@ -47,7 +50,7 @@ def randomize_com(
     env: ManagerBasedRlEnv,
     env_ids: Tensor,
     bodies: BodyRefs,
-    offset: tuple[float, float, float],
+    offset: tuple[NonNegative, NonNegative, NonNegative],
     entity: EntityRef | None = None,
 ) -> None:
     """Centre of mass moved by U(-offset, offset) along each axis of the body, metres."""
@@ -58,7 +61,7 @@ def randomize_com(
 
 
 def randomize_gains(
-    env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high: float, entity: EntityRef | None = None
+    env: ManagerBasedRlEnv, env_ids: Tensor, low: NonNegative, high: NonNegative, entity: EntityRef | None = None
 ) -> None:
     """Stiffness and damping of all servos, each times its own U(low, high)."""
     changed = entity or env.robot
@@ -68,7 +71,7 @@ def randomize_gains(
 
 
 def randomize_armature(
-    env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high: float, entity: EntityRef | None = None
+    env: ManagerBasedRlEnv, env_ids: Tensor, low: NonNegative, high: NonNegative, entity: EntityRef | None = None
 ) -> None:
     """Rotor inertia of all hinges and slides, each times its own U(low, high)."""
     changed = entity or env.robot
@@ -76,13 +79,13 @@ def randomize_armature(
     _randomize(env, env_ids, "joint_armature", ids, "scale", low, high, changed)
 
 
-def randomize_gravity(env: ManagerBasedRlEnv, env_ids: Tensor, low: float, high: float) -> None:
+def randomize_gravity(env: ManagerBasedRlEnv, env_ids: Tensor, low: NonNegative, high: NonNegative) -> None:
     """Strength of gravity times U(low, high)."""
     _randomize(env, env_ids, "gravity", ..., "scale", low, high, shared=True)
 
 
 def randomize_encoder_bias(
-    env: ManagerBasedRlEnv, env_ids: Tensor, half_width: float, entity: EntityRef | None = None
+    env: ManagerBasedRlEnv, env_ids: Tensor, half_width: NonNegative, entity: EntityRef | None = None
 ) -> None:
     """Encoders show joint positions with a constant error of U(-half_width, half_width) each."""
     changed = entity or env.robot

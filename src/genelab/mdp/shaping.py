@@ -2,12 +2,15 @@
 
 from torch import Tensor
 
+from genelab.core.ranges import NonNegative
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import ContactRef, EntityRef
 from genelab.mdp.locomotion import is_moving
 
 
-def trot(env: ManagerBasedRlEnv, feet: ContactRef, command: str, threshold: float, longest: float = 0.4) -> Tensor:
+def trot(
+    env: ManagerBasedRlEnv, feet: ContactRef, command: str, threshold: NonNegative, longest: NonNegative = 0.4
+) -> Tensor:
     """One while one diagonal pair of feet is on the ground and the other in the air, if the robot is to move.  (N,)
 
     `feet` are four in the order front right, front left, rear right, rear left. Nothing while a foot has been in the

@@ -4,6 +4,7 @@ import math
 
 from torch import Tensor
 
+from genelab.core.ranges import NonNegative
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import EntityRef, JointRef
 
@@ -13,12 +14,14 @@ def time_out(env: ManagerBasedRlEnv) -> Tensor:
     return env.episode_length_buf >= env.max_episode_length
 
 
-def joint_beyond(env: ManagerBasedRlEnv, joint: JointRef, limit: float, entity: EntityRef | None = None) -> Tensor:
+def joint_beyond(
+    env: ManagerBasedRlEnv, joint: JointRef, limit: NonNegative, entity: EntityRef | None = None
+) -> Tensor:
     """A joint is further than `limit` from zero."""
     return (entity or env.robot).joint_pos[:, joint].abs() > limit
 
 
-def tilted(env: ManagerBasedRlEnv, limit: float, entity: EntityRef | None = None) -> Tensor:
+def tilted(env: ManagerBasedRlEnv, limit: NonNegative, entity: EntityRef | None = None) -> Tensor:
     """The root body leans further than `limit` radians from upright."""
     return (entity or env.robot).projected_gravity[:, 2] > -math.cos(limit)
 

@@ -2,11 +2,31 @@
 
 import os
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from genelab.core.errors import UserError, hint
-from genelab.core.overrides import at_least
+from genelab.core.ranges import (
+    Count,
+    CountOrZero,
+    NonNegative,
+    NotEmpty,
+    Positive,
+    PositiveInterval,
+    Range,
+    Seed,
+    Share,
+    Size,
+    Sizes,
+    Threads,
+)
 from genelab.scene.mirror import MirrorTable
+
+Epochs = Annotated[int, Range(1, 1000)]
+MiniBatches = Annotated[int, Range(1, 1_000_000)]
+RolloutSteps = Annotated[int, Range(1, 100_000)]
+StandardDeviation = Annotated[float, Range(1e-6, 1e6)]
+ClipParam = Annotated[float, Range(0, open_low=True)]
+LearningRate = Annotated[float, Range(0, 1e3)]
 
 DEMO_VARIABLE = "GENELAB_SB3_DEMO_PATH"
 """Environment variable that names a file of demonstrations."""
@@ -16,15 +36,12 @@ DEMO_VARIABLE = "GENELAB_SB3_DEMO_PATH"
 class RslRlDistributionCfg:
     """A Gaussian over actions with a learnt standard deviation."""
 
-    init_std: float = 1.0
+    init_std: StandardDeviation = 1.0
     std_type: Literal["scalar", "log"] = "scalar"
     state_dependent: bool = False
     """Let the network output the standard deviation too."""
-    std_range: tuple[float, float] = (1e-6, 1e6)
+    std_range: PositiveInterval = (1e-6, 1e6)
     """Bounds on the standard deviation."""
-
-    def validate(self) -> None:
-        at_least(1e-6, init_std=self.init_std)
 
     def arguments(self) -> dict[str, Any]:
         """The config as rsl_rl's networks take it."""
@@ -43,7 +60,7 @@ class RslRlModelCfg:
     }
     """The kinds of network there are, as a user names them."""
 
-    hidden_dims: tuple[int, ...] = (128, 128)
+    hidden_dims: Sizes = (128, 128)
     activation: Literal[
         "elu", "selu", "relu", "crelu", "lrelu", "tanh", "sigmoid", "softplus", "gelu", "swish", "mish"
     ] = "elu"
@@ -51,14 +68,10 @@ class RslRlModelCfg:
     """Normalise observations by their running mean and standard deviation."""
     rnn_type: Literal["lstm", "gru"] | None = None
     """The one knob that makes the network recurrent."""
-    rnn_hidden_dim: int = 64
-    rnn_num_layers: int = 1
+    rnn_hidden_dim: Size = 64
+    rnn_num_layers: Annotated[int, Range(1, 16)] = 1
     distribution: RslRlDistributionCfg | None = None
     """What the outputs parametrise; None for a critic."""
-
-    def validate(self) -> None:
-        at_least(1, rnn_hidden_dim=self.rnn_hidden_dim, rnn_num_layers=self.rnn_num_layers)
-        at_least(1, **{f"hidden_dims[{i}]": size for i, size in enumerate(self.hidden_dims)})
 
     def unused_fields(self) -> dict[str, str]:
         if self.rnn_type is not None:
@@ -93,13 +106,12 @@ class RslRlModelCfg:
 class RslRlCnnModelCfg(RslRlModelCfg):
     """An MLP behind convolutions of the observation groups that are images."""
 
-    channels: tuple[int, ...] = (16, 32)
+    channels: Annotated[tuple[Annotated[int, Range(1, 1024)], ...], NotEmpty(16)] = (16, 32)
     """Output channels of each convolution."""
-    kernel_sizes: tuple[int, ...] = (5, 3)
-    strides: tuple[int, ...] = (2, 2)
+    kernel_sizes: Annotated[tuple[Annotated[int, Range(1, 64)], ...], NotEmpty(16)] = (5, 3)
+    strides: Annotated[tuple[Annotated[int, Range(1, 64)], ...], NotEmpty(16)] = (2, 2)
 
     def validate(self) -> None:
-        super().validate()
         if not len(self.channels) == len(self.kernel_sizes) == len(self.strides):
             raise UserError("channels, kernel_sizes and strides must be equally many: one of each per convolution")
         if self.is_recurrent:
@@ -122,11 +134,10 @@ class RslRlSymmetryCfg:
     table: MirrorTable
     augment: bool = True
     """Learn from the mirror image of every sample too."""
-    mirror_loss: float = 0.0
+    mirror_loss: NonNegative = 0.0
     """Weight of the squared difference between the action in the mirror and the mirrored action."""
 
     def validate(self) -> None:
-        at_least(0, mirror_loss=self.mirror_loss)
         if not self.augment and self.mirror_loss == 0.0:
             raise UserError("augment is false and mirror_loss zero: leave symmetry out instead")
 
@@ -143,34 +154,31 @@ class RslRlPpoCfg:
     }
     """The methods there are, as a user names them."""
 
-    num_learning_epochs: int = 5
-    num_mini_batches: int = 4
-    clip_param: float = 0.2
-    gamma: float = 0.99
-    lam: float = 0.95
-    value_loss_coef: float = 1.0
+    num_learning_epochs: Epochs = 5
+    num_mini_batches: MiniBatches = 4
+    """At most as many as there are samples in an iteration; recurrent networks: as there are worlds."""
+    clip_param: ClipParam = 0.2
+    gamma: Share = 0.99
+    lam: Share = 0.95
+    value_loss_coef: NonNegative = 1.0
     use_clipped_value_loss: bool = True
-    entropy_coef: float = 0.005
-    learning_rate: float = 1e-3
+    entropy_coef: NonNegative = 0.005
+    learning_rate: LearningRate = 1e-3
     schedule: Literal["adaptive", "fixed"] = "adaptive"
     """Adaptive: the learning rate follows the KL divergence of the updates."""
-    desired_kl: float = 0.01
-    max_learning_rate: float = 1e-2
+    desired_kl: Positive = 0.01
+    max_learning_rate: LearningRate = 1e-2
     """Upper end of the adaptive learning rate."""
     decay_learning_rate: bool = False
     """Let that upper end fall linearly to zero over the training.
 
     What is left to learn when a task is solved is noise, and no step along it is large for its KL divergence.
     """
-    max_grad_norm: float = 1.0
+    max_grad_norm: Positive = 1.0
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     normalize_advantage_per_mini_batch: bool = False
     symmetry: RslRlSymmetryCfg | None = None
     """For robots with equal sides. Not with recurrent networks."""
-
-    def validate(self) -> None:
-        at_least(1, num_learning_epochs=self.num_learning_epochs, num_mini_batches=self.num_mini_batches)
-        at_least(0, learning_rate=self.learning_rate)
 
     def unused_fields(self) -> dict[str, str]:
         if self.schedule == "adaptive":
@@ -183,11 +191,11 @@ class RslRlPpoCfg:
 class RslRlOnPolicyRunnerCfg:
     """A method that learns from rollouts, with rsl_rl's networks."""
 
-    seed: int = 42
-    max_iterations: int = 150
-    num_steps_per_env: int = 24
+    seed: Seed = 42
+    max_iterations: CountOrZero = 150
+    num_steps_per_env: RolloutSteps = 24
     """Control steps per world and iteration."""
-    save_interval: int = 50
+    save_interval: Count = 50
     """Iterations between two checkpoints."""
     obs_groups: dict[str, tuple[str, ...]] = field(
         default_factory=lambda: {"actor": ("policy",), "critic": ("critic",)}
@@ -198,15 +206,23 @@ class RslRlOnPolicyRunnerCfg:
     algorithm: RslRlPpoCfg = field(default_factory=RslRlPpoCfg)
     random_episode_start: bool = True
     """Start the first episodes at random points of their length, so that worlds do not end all at once."""
-    torch_threads: int = 0
+    torch_threads: Threads = 0
     """Threads of the learner; 0 takes all cores.
 
     Recorded in the run, because it changes the last bits of the weights.
     """
 
-    def validate(self) -> None:
-        at_least(1, num_steps_per_env=self.num_steps_per_env, save_interval=self.save_interval)
-        at_least(0, max_iterations=self.max_iterations, torch_threads=self.torch_threads)
+    def check_samples(self, num_envs: int) -> None:
+        """Raise if an iteration in so many worlds has fewer samples than there are mini-batches."""
+        recurrent = self.actor.is_recurrent or self.critic.is_recurrent
+        samples = num_envs * (1 if recurrent else self.num_steps_per_env)
+        what = "worlds, which recurrent networks learn from as a whole" if recurrent else "samples in an iteration"
+        _check_mini_batches("agent.algorithm.num_mini_batches", self.algorithm.num_mini_batches, samples, what)
+
+
+def _check_mini_batches(path: str, number: int, samples: int, what: str) -> None:
+    if number > samples:
+        raise UserError(f"{path} must be at most {samples}, not {number}: there are {samples} {what}")
 
 
 ON_POLICY = ("PPO", "A2C")
@@ -228,57 +244,48 @@ _ONLY_OF = {
 class OnPolicyCfg:
     """Settings of PPO and A2C."""
 
-    num_steps: int = 24
+    num_steps: RolloutSteps = 24
     """Control steps per world between two updates."""
-    num_epochs: int = 5
-    num_mini_batches: int = 4
-    clip_param: float = 0.2
-    lam: float = 0.95
-    value_loss_coef: float = 1.0
-    entropy_coef: float = 0.0
-    max_grad_norm: float = 1.0
-    init_std: float = 1.0
+    num_epochs: Epochs = 5
+    num_mini_batches: MiniBatches = 4
+    """At most as many as there are samples between two updates."""
+    clip_param: ClipParam = 0.2
+    lam: Share = 0.95
+    value_loss_coef: NonNegative = 1.0
+    entropy_coef: NonNegative = 0.0
+    max_grad_norm: Positive = 1.0
+    init_std: StandardDeviation = 1.0
     """Standard deviation of the first policy's actions."""
-
-    def validate(self) -> None:
-        at_least(1, num_steps=self.num_steps, num_epochs=self.num_epochs, num_mini_batches=self.num_mini_batches)
-        at_least(1e-6, init_std=self.init_std)
 
 
 @dataclass(kw_only=True)
 class OffPolicyCfg:
     """Settings of SAC, TD3 and DDPG."""
 
-    buffer_size: int = 1_000_000
+    buffer_size: Annotated[int, Range(1, 100_000_000)] = 1_000_000
     """Transitions kept, over all worlds."""
-    batch_size: int = 256
-    learning_starts: int = 10_000
+    batch_size: Annotated[int, Range(1, 1_000_000)] = 256
+    learning_starts: CountOrZero = 10_000
     """Environment steps over all worlds with random actions before learning begins."""
-    train_every: int = 1
+    train_every: Count = 1
     """Control steps between two updates."""
-    gradient_steps: int = 1
+    gradient_steps: Annotated[int, Range(1, 100_000)] = 1
     """Gradient steps per update."""
-    tau: float = 0.005
+    tau: Share = 0.005
     """How far target networks move towards the networks in a gradient step."""
-    action_range: float = 1.0
+    action_range: Annotated[float, Range(1e-6, 1e6)] = 1.0
     """Actions lie within plus and minus this."""
-    entropy_coef: float | None = None
+    entropy_coef: NonNegative | None = None
     """SAC's weight of the entropy; none learns it."""
-    exploration_std: float = 0.1
+    exploration_std: NonNegative = 0.1
     """Standard deviation of the noise on actions while training, as a part of `action_range`."""
-    policy_delay: int = 2
+    policy_delay: Count = 2
     """Gradient steps of the critics for each of the actor."""
-    target_noise: float = 0.2
-    target_noise_clip: float = 0.5
+    target_noise: NonNegative = 0.2
+    target_noise_clip: NonNegative = 0.5
     """Noise on the actions of the target policy: standard deviation and bound, as parts of `action_range`."""
-    log_interval: int = 100
+    log_interval: Count = 100
     """Control steps per line of the log."""
-
-    def validate(self) -> None:
-        at_least(1, buffer_size=self.buffer_size, batch_size=self.batch_size, train_every=self.train_every)
-        at_least(1, gradient_steps=self.gradient_steps, policy_delay=self.policy_delay, log_interval=self.log_interval)
-        at_least(0, learning_starts=self.learning_starts, exploration_std=self.exploration_std)
-        at_least(1e-6, action_range=self.action_range)
 
 
 @dataclass(kw_only=True)
@@ -287,25 +294,25 @@ class TimestepAgentCfg:
 
     algorithm: str = "PPO"
     """PPO, A2C, SAC, TD3 or DDPG."""
-    seed: int = 42
-    max_iterations: int = 1_000_000
+    seed: Seed = 42
+    max_iterations: CountOrZero = 1_000_000
     """Environment steps over all worlds: 1000 control steps of 64 worlds are 64,000. Rollouts are finished."""
-    save_interval: int = 500_000
+    save_interval: Count = 500_000
     """Environment steps over all worlds between two checkpoints."""
-    hidden_dims: tuple[int, ...] = (128, 128)
+    hidden_dims: Sizes = (128, 128)
     """Of actor and critics alike."""
     activation: Literal["elu", "relu", "tanh", "silu", "gelu"] = "elu"
     obs_normalization: bool = True
     """Normalise observations by their running mean and standard deviation."""
-    learning_rate: float = 3e-4
+    learning_rate: LearningRate = 3e-4
     decay_learning_rate: bool = False
     """Let the learning rate fall linearly to zero at `max_iterations`."""
-    gamma: float = 0.99
+    gamma: Share = 0.99
     on_policy: OnPolicyCfg = field(default_factory=OnPolicyCfg)
     off_policy: OffPolicyCfg = field(default_factory=OffPolicyCfg)
     random_episode_start: bool = True
     """Start the first episodes at random points of their length, so that worlds do not end all at once."""
-    torch_threads: int = 0
+    torch_threads: Threads = 0
     """Threads of the learner; 0 takes all cores."""
 
     @property
@@ -317,10 +324,13 @@ class TimestepAgentCfg:
         if self.algorithm not in algorithms:
             known = hint(self.algorithm, algorithms) or f" (there is {', '.join(algorithms)})"
             raise UserError(f"algorithm '{self.algorithm}' does not exist{known}")
-        at_least(1, save_interval=self.save_interval)
-        at_least(1, **{f"hidden_dims[{i}]": size for i, size in enumerate(self.hidden_dims)})
-        at_least(0, max_iterations=self.max_iterations, learning_rate=self.learning_rate)
-        at_least(0, torch_threads=self.torch_threads)
+
+    def check_samples(self, num_envs: int) -> None:
+        """Raise if a rollout in so many worlds has fewer samples than there are mini-batches."""
+        on, samples = self.on_policy, num_envs * self.on_policy.num_steps
+        if self.algorithm == "PPO":
+            path = "agent.on_policy.num_mini_batches"
+            _check_mini_batches(path, on.num_mini_batches, samples, "samples in a rollout")
 
     def unused_fields(self) -> dict[str, str]:
         reason = f"{self.algorithm} does not have it"
@@ -352,7 +362,7 @@ class Sb3AgentCfg(TimestepAgentCfg):
     """Observation groups that actor and critics see; in goal-conditioned tasks they see the goals too."""
     her: bool = False
     """Hindsight experience replay, for off-policy algorithms in goal-conditioned tasks."""
-    her_goals: int = 4
+    her_goals: Annotated[int, Range(1, 1000)] = 4
     """Relabelled samples for each sample with the goal that was asked for."""
     her_strategy: Literal["future", "final", "episode"] = "future"
     """Which of an episode's achieved goals to relabel with."""
@@ -361,7 +371,6 @@ class Sb3AgentCfg(TimestepAgentCfg):
 
     def validate(self) -> None:
         super().validate()
-        at_least(1, her_goals=self.her_goals)
         for name, given in {"her": self.her, "demo_path": self.demo_path is not None}.items():
             if given and self.is_on_policy:
                 raise UserError(f"{name} goes with {', '.join(OFF_POLICY)}, which have a replay buffer")

@@ -5,13 +5,17 @@ world; two entities that set one option to different values are an error, unless
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import mujoco
 import numpy as np
 
 from genelab.core.errors import UserError, unknown
-from genelab.core.overrides import at_least, show
+from genelab.core.overrides import show
+from genelab.core.ranges import NonNegative, Positive, Range
+
+Iterations = Annotated[int, Range(1, 100_000)]
+IterationsOrZero = Annotated[int, Range(0, 100_000)]
 
 
 @dataclass(kw_only=True)
@@ -27,31 +31,31 @@ class PhysicsOptionsCfg:
     """MuJoCo's default: Euler, with damping implicit."""
     solver: Literal["PGS", "CG", "Newton"] | None = None
     """Algorithm of the constraint solver. MuJoCo's default: Newton."""
-    iterations: int | None = None
+    iterations: Iterations | None = None
     """Bound on the iterations of the constraint solver. MuJoCo's default: 100."""
-    ls_iterations: int | None = None
+    ls_iterations: Iterations | None = None
     """Bound on the iterations of its line search. MuJoCo's default: 50."""
-    tolerance: float | None = None
+    tolerance: Positive | None = None
     """When the constraint solver stops early. MuJoCo's default: 1e-8; engines with 32 bits do not go below 1e-5."""
-    ls_tolerance: float | None = None
+    ls_tolerance: Positive | None = None
     """When its line search stops early. MuJoCo's default: 0.01."""
-    noslip_iterations: int | None = None
+    noslip_iterations: IterationsOrZero | None = None
     """Iterations of a second solver against slipping contacts. MuJoCo's default: 0, off."""
-    noslip_tolerance: float | None = None
+    noslip_tolerance: Positive | None = None
     """When that solver stops early. MuJoCo's default: 1e-6."""
-    ccd_iterations: int | None = None
+    ccd_iterations: IterationsOrZero | None = None
     """Bound on the iterations of convex collision detection. MuJoCo's default: 35."""
-    ccd_tolerance: float | None = None
+    ccd_tolerance: Positive | None = None
     """When convex collision detection stops early. MuJoCo's default: 1e-6."""
     cone: Literal["pyramidal", "elliptic"] | None = None
     """Shape of friction cones. MuJoCo's default: pyramidal."""
-    impratio: float | None = None
+    impratio: Positive | None = None
     """How much stiffer friction is than normal contact, with elliptic cones. MuJoCo's default: 1."""
     jacobian: Literal["dense", "sparse", "auto"] | None = None
     """How the constraint Jacobian is stored: speed, not physics. MuJoCo's default: auto."""
-    density: float | None = None
+    density: NonNegative | None = None
     """Of the medium, kg/m³: drag and lift. MuJoCo's default: 0."""
-    viscosity: float | None = None
+    viscosity: NonNegative | None = None
     """Of the medium, Pa s. MuJoCo's default: 0."""
     wind: tuple[float, float, float] | None = None
     """Velocity of the medium, m/s, world frame. MuJoCo's default: 0, 0, 0."""
@@ -61,15 +65,6 @@ class PhysicsOptionsCfg:
     """Flags to switch on, by their MJCF names, also those that a model switches off: ``energy``, ``contact``, …"""
 
     def validate(self) -> None:
-        for name in ("iterations", "ls_iterations"):
-            if getattr(self, name) is not None:
-                at_least(1, **{name: getattr(self, name)})
-        for name in ("noslip_iterations", "ccd_iterations", "density", "viscosity"):
-            if getattr(self, name) is not None:
-                at_least(0, **{name: getattr(self, name)})
-        for name in ("tolerance", "ls_tolerance", "noslip_tolerance", "ccd_tolerance", "impratio"):
-            if getattr(self, name) is not None and not getattr(self, name) > 0.0:
-                raise UserError(f"{name} must be positive, not {getattr(self, name)}")
         for flag in (*self.disable, *self.enable):
             if flag not in FLAGS:
                 raise unknown("flag", flag, FLAGS)

@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 
 from genelab.core.errors import UserError, unknown
+from genelab.core.ranges import NonNegative
 from genelab.scene.layout import locate, name_parts
 from genelab.scene.options import OptionCollector, PhysicsOptionsCfg
 from genelab.scene.sensors import ContactSensorCfg, SensorCfg
@@ -40,7 +41,7 @@ class GroundCfg:
 
     collide: bool = True
     """Whether anything can touch it. Switch off where nothing should: collision detection costs time."""
-    friction: float = 1.0
+    friction: NonNegative = 1.0
 
     def unused_fields(self) -> dict[str, str]:
         return {} if self.collide else {"friction": "the ground collides with nothing (collide is false)"}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import mujoco
 
 from genelab.core.errors import UserError
-from genelab.core.overrides import at_least
+from genelab.core.ranges import NonNegative
 from genelab.core.registry import load
 
 Side = Literal["geom", "body", "subtree"]
@@ -25,13 +25,10 @@ _KINDS = {
 class SensorCfg:
     """Base of sensor configs: how often a sensor measures, and how well."""
 
-    period: float = 0.0
+    period: NonNegative = 0.0
     """Seconds between two measurements, a multiple of the control step; 0: one in every control step."""
-    noise: float = 0.0
+    noise: NonNegative = 0.0
     """Half-width of the uniform noise on what is measured, in its unit."""
-
-    def validate(self) -> None:
-        at_least(0, period=self.period, noise=self.noise)
 
     def add_to(self, spec: mujoco.MjSpec, name: str) -> None:
         """Add what the sensor needs to the model before it is compiled. Nothing, unless overridden."""
@@ -52,11 +49,10 @@ class ContactSensorCfg(SensorCfg):
     other: str = ""
     """What must be touched for it to count, as ``entity/name`` or ``ground``. Empty: anything."""
     other_kind: Side = "body"
-    threshold: float = 1.0
+    threshold: NonNegative = 1.0
     """A side is in contact while its net force is above this, newtons."""
 
     def validate(self) -> None:
-        super().validate()
         if not self.sides or len(set(self.sides)) != len(self.sides):
             raise UserError(f"a contact sensor needs different sides, at least one, not {self.sides}")
 

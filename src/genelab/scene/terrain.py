@@ -5,6 +5,7 @@ and have a flat middle, where robots start; a flat border surrounds the grid.
 """
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import mujoco
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
-from genelab.core.overrides import at_least
+from genelab.core.ranges import NonNegative, NotEmpty, Positive, Range, Seed
 from genelab.core.rng import derive_seed
 from genelab.scene.terrain_shapes import SHAPES, SIZES, Square, size_name
 
@@ -23,41 +24,57 @@ MIXED = (
 """The columns of the reference grid."""
 
 
+Height = Annotated[float, Range(0, 100)]
+MOST_SAMPLES = 25_000_000
+"""Of a height field: 100 MB."""
+
+
 @dataclass(kw_only=True)
 class TerrainCfg:
     """A grid of cells. The size of what is in a cell grows from row to row."""
 
-    columns: tuple[str, ...] = MIXED
+    columns: Annotated[tuple[str, ...], NotEmpty(100)] = MIXED
     """Shape of each column, by name; see `genelab.scene.terrain_shapes`."""
-    rows: int = 10
+    rows: Annotated[int, Range(1, 100)] = 10
     """Number of levels. Row r has difficulty r / (rows - 1)."""
-    flat_rows: int = 1
+    flat_rows: Annotated[int, Range(0, 100)] = 1
     """The first rows are flat in every column, so that a robot can learn to walk before it meets anything.
 
     Rows above them keep the sizes that go with their difficulty.
     """
-    sizes: dict[str, tuple[float, float]] = field(default_factory=lambda: dict(SIZES))
+    sizes: dict[str, tuple[Height, Height]] = field(default_factory=lambda: dict(SIZES))
     """Size of each shape at difficulty 0 and 1, metres, or rise over run; see `genelab.scene.terrain_shapes`."""
-    cell: float = 8.0
+    cell: Annotated[float, Range(0.1, 1000)] = 8.0
     """Side of a cell, metres."""
-    platform: float = 2.0
+    platform: NonNegative = 2.0
     """Side of the flat middle of a cell, metres."""
-    border: float = 20.0
+    border: Annotated[float, Range(0, 1000)] = 20.0
     """Width of the flat ground around the grid, metres. Beyond it a robot falls."""
-    horizontal: float = 0.1
+    horizontal: Positive = 0.1
     """Distance between two samples of the height field, metres."""
-    vertical: float = 0.005
+    vertical: Positive = 0.005
     """Heights are multiples of this, metres."""
-    seed: int = 0
+    seed: Seed = 0
     """Fixes boxes and rough ground. Not the seed of the run, so that runs with different seeds see the same ground."""
     spread: bool = False
     """Worlds stay on cells spread evenly over all levels, as in an evaluation; else all start on level 0."""
 
+    @property
+    def extent(self) -> tuple[float, float]:
+        """Size of the whole ground along x and y, metres."""
+        return self.rows * self.cell + 2 * self.border, len(self.columns) * self.cell + 2 * self.border
+
+    def unused_fields(self) -> dict[str, str]:
+        needed = {size_name(shape) for shape in self.columns}
+        unused = {f"sizes.{name}": f"no column of the terrain has {name}" for name in self.sizes if name not in needed}
+        return unused if self.flat_rows < self.rows else {"sizes": "all rows are flat"}
+
     def validate(self) -> None:
-        at_least(1, rows=self.rows, columns=len(self.columns))
-        at_least(0, flat_rows=self.flat_rows, platform=self.platform, border=self.border)
-        if not (self.horizontal > 0.0 and self.vertical > 0.0 and self.cell > self.platform):
-            raise UserError("cell must be larger than platform, and horizontal and vertical positive")
+        if not self.cell > self.platform:
+            raise UserError(f"cell must be larger than platform, not {self.cell} and {self.platform}")
+        along, across = (round(side / self.horizontal) for side in self.extent)
+        if along * across > MOST_SAMPLES:
+            raise UserError(f"horizontal is too small: the height field would have {along} x {across} samples")
         for shape in self.columns:
             if shape not in SHAPES:
                 raise unknown("shape in columns", shape, SHAPES)

@@ -1,13 +1,18 @@
 """Height scans: how high a body is over the ground around it."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.core.ranges import Range
 from genelab.scene.sensors import SensorCfg
 from genelab.sensors.base import ArraySensor, BodyFrame, SensorHost
+
+GridSide = Annotated[float, Range(0, 100)]
+MOST_POINTS = 10_000
 
 
 @dataclass(kw_only=True)
@@ -16,17 +21,17 @@ class HeightScanCfg(SensorCfg):
 
     body: str = ""
     """The body it sits on, as ``entity/body``; empty: the root of the first robot."""
-    length: float = 1.6
+    length: GridSide = 1.6
     """Size of the grid ahead and behind, metres."""
-    width: float = 1.0
+    width: GridSide = 1.0
     """Size of the grid to the left and right, metres."""
-    spacing: float = 0.1
+    spacing: Annotated[float, Range(0.001, 100)] = 0.1
     """Distance between two points, metres."""
 
     def validate(self) -> None:
-        super().validate()
-        if not (self.spacing > 0.0 and self.length >= 0.0 and self.width >= 0.0):
-            raise UserError("a height scan needs a positive spacing, and a length and width of zero or more")
+        points = (self.length / self.spacing + 1) * (self.width / self.spacing + 1)
+        if points > MOST_POINTS:
+            raise UserError(f"spacing is too small: the grid would have {points:.0f} points")
 
     def build(self, name: str, host: SensorHost) -> "HeightScan":
         return HeightScan(name, self, host)

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.core.math import quat_apply
+from genelab.core.ranges import NotEmpty, Positive
 from genelab.scene.sensors import SensorCfg
 from genelab.sensors.base import ArraySensor, BodyFrame, SensorHost
 
@@ -31,15 +33,14 @@ class RaySensorCfg(SensorCfg):
     """The body it sits on, as ``entity/body``; empty: the root of the first robot."""
     offset: Vector = (0.0, 0.0, 0.0)
     """Where the rays begin, in the frame of the body, metres."""
-    directions: tuple[Vector, ...] = ring(16)
+    directions: Annotated[tuple[Vector, ...], NotEmpty(10_000)] = ring(16)
     """One per ray, in the frame of the body; need not be of unit length."""
-    max_distance: float = 10.0
+    max_distance: Positive = 10.0
     """What a ray shows that meets nothing up to here, metres."""
 
     def validate(self) -> None:
-        super().validate()
-        if not self.directions or not all(any(direction) for direction in self.directions):
-            raise UserError("a ray sensor needs directions, each of some length")
+        if not all(any(direction) for direction in self.directions):
+            raise UserError("directions must each have some length")
 
     def build(self, name: str, host: SensorHost) -> "RaySensor":
         return RaySensor(name, self, host)

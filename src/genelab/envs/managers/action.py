@@ -24,12 +24,9 @@ class ActionTerm:
         self.cfg = cfg
         self.dim = dim
         self.env = env
-        low, high = cfg.latency
-        if not 0 <= low <= high:
-            raise UserError(f"action latency {cfg.latency} is not a range of control steps")
         self.delay = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
         """(N,) control steps between an action and its effect."""
-        self._recent = torch.zeros(high + 1, env.num_envs, dim, device=env.device)
+        self._recent = torch.zeros(cfg.latency[1] + 1, env.num_envs, dim, device=env.device)
         """Latest actions, newest first."""
         self.stream = f"action/{name}"
         """The random stream of this term, for ``self.env.streams``."""
