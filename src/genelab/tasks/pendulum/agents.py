@@ -47,12 +47,20 @@ def sb3() -> Sb3AgentCfg:
     return Sb3AgentCfg(**_settings())
 
 
+_CPU: dict[str, Any] = {"env.num_envs": 512, "agent.max_iterations": 200}
 SINGLE_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {"env.num_envs": 512, "agent.max_iterations": 200},
+    "cpu": _CPU,
+    "spo": {
+        **_CPU,
+        "agent.algorithm": "spo",
+        # SPO bounds its ratios smoothly, so its steps are shorter than those of PPO with the same settings.
+        "agent.algorithm.clip_param": 0.4,
+        "agent.algorithm.max_learning_rate": 3e-3,
+    },
     "cpu:skrl": {"env.num_envs": 64, "agent.max_iterations": 307_200},
     "cpu:sb3": {"env.num_envs": 64, "agent.max_iterations": 307_200},
 }
-MEMORY_PRESETS: dict[str, dict[str, Any]] = {"cpu": SINGLE_PRESETS["cpu"]}
+MEMORY_PRESETS: dict[str, dict[str, Any]] = {"cpu": _CPU}
 DOUBLE_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
         "env.num_envs": 1024,
