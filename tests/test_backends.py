@@ -257,7 +257,7 @@ def test_a_time_out_is_worth_what_its_last_observation_is_worth(backend: str, al
             value = one.agent._value_preprocessor(one.agent.value.act({"states": states})[0], inverse=True).flatten()
         else:
             stored = torch.from_numpy(one.alg.rollout_buffer.rewards[4])
-            value = one.alg.policy.predict_values(one._normalizer(final["policy"])).flatten()
+            value = one.alg.policy.predict_values(one.normalizer(final["policy"])).flatten()
     torch.testing.assert_close(stored, rewards + 0.99 * value)
 
 

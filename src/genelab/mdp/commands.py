@@ -77,7 +77,7 @@ class VelocityCommand(CommandTerm):
         self._held: Tensor | None = None
 
     def hold(self, commands: Tensor) -> None:
-        """Give every world one command (N, 3) for good, from the next reset on."""
+        """Give every world one command (N, 3) that never changes, from the next reset on."""
         self._held = commands
 
     def resample(self, env_ids: Tensor) -> None:

@@ -58,10 +58,11 @@ class Sb3Learner(TimestepLearner):
             spaces = self.alg.observation_space, self.alg.action_space
             self.alg.replay_buffer = buffers.make_buffer(env, cfg, *spaces, training=self.training)
         self.alg._setup_model()
-        self._normalizer: Normalizer | None = None
+        self.normalizer: Normalizer | None = None
+        """Of observations, if the agent normalises them."""
         if cfg.obs_normalization:
             widths = {name: self.width(groups) for name, groups in self._parts.items()}
-            self._normalizer = self.alg._vec_normalize_env = Normalizer(widths).to(env.device)
+            self.normalizer = self.alg._vec_normalize_env = Normalizer(widths).to(env.device)
         self.alg.set_logger(Logger(folder=None, output_formats=[]))
         self._seen: buffers.Observation | None = None
         """The present observation as the buffer takes it."""
@@ -138,7 +139,7 @@ class Sb3Learner(TimestepLearner):
         return {name.removeprefix("train/"): value for name, value in self.alg.logger.name_to_value.items()}
 
     def networks(self) -> list[nn.Module]:
-        return [self.alg.policy] if self._normalizer is None else [self.alg.policy, self._normalizer]
+        return [self.alg.policy] if self.normalizer is None else [self.alg.policy, self.normalizer]
 
     def trained_policy(self) -> DeployedPolicy:
         policy, scale = self.alg.policy, self.agent_cfg.off_policy.action_range
@@ -153,14 +154,14 @@ class Sb3Learner(TimestepLearner):
         def sample(obs: dict[str, Tensor]) -> Tensor:
             return policy._predict(self._seen_by_policy(obs), deterministic=False) * scale
 
-        normalizer = None if self._normalizer is None else self._normalizer.side_by_side()
+        normalizer = None if self.normalizer is None else self.normalizer.side_by_side()
         actor = FeedForward(self._groups, self.width(self._groups), head, normalizer)
         return DeployedPolicy(actor, self.env.num_envs, self.env.device, sample)
 
     def checkpoint(self) -> dict[str, Any]:
         variables = {name: getattr(self.alg, name).detach() for name in self.alg._get_torch_save_params()[1]}
         parameters = {"parameters": self.alg.get_parameters(), "variables": variables}
-        normalizer = {} if self._normalizer is None else {"normalizer": self._normalizer.state_dict()}
+        normalizer = {} if self.normalizer is None else {"normalizer": self.normalizer.state_dict()}
         return {**parameters, **normalizer, "updates": self.alg._n_updates, **self.origin()}
 
     def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
@@ -168,8 +169,8 @@ class Sb3Learner(TimestepLearner):
             raise UserError(f"agent.obs_normalization is {not self.agent_cfg.obs_normalization} in the checkpoint")
         try:
             parameters = checkpoint["parameters"]
-            if self._normalizer is not None:
-                self._normalizer.load_state_dict(checkpoint["normalizer"])
+            if self.normalizer is not None:
+                self.normalizer.load_state_dict(checkpoint["normalizer"])
             if weights_only:
                 self._load_weights(parameters["policy"])
                 return
@@ -227,13 +228,13 @@ class Sb3Learner(TimestepLearner):
         return {buffers.OBSERVATION: rest, buffers.ACHIEVED: goals[:1], buffers.DESIRED: goals[1:]}
 
     def _learn_statistics(self, obs: dict[str, Tensor]) -> None:
-        if self._normalizer is not None:
-            self._normalizer.update(self._tensors(obs))
+        if self.normalizer is not None:
+            self.normalizer.update(self._tensors(obs))
 
     def _seen_by_policy(self, obs: dict[str, Tensor]) -> Any:
         """Observations as the policy takes them."""
         tensors = self._tensors(obs)
-        return tensors if self._normalizer is None else self._normalizer(tensors)
+        return tensors if self.normalizer is None else self.normalizer(tensors)
 
     def _tensors(self, obs: dict[str, Tensor]) -> Any:
         """Observations in the parts that sb3 knows."""
