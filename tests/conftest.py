@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tests share the cores, and weights depend on it
 os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco, which some tests import by themselves
+os.environ.pop("COLUMNS", None)  # the workers of pytest-xdist set it: tables would wrap as on a narrow terminal
 
 import subprocess
 import sys
