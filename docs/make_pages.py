@@ -19,6 +19,7 @@ from genelab.core.registry import TaskSpec, load, tasks
 from genelab.core.table import Table, cell
 from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS
 from genelab.experiment import describe
+from genelab.rl.vocabulary import vocabulary_table
 from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
 
 ROOT = Path(__file__).parent.parent
@@ -55,6 +56,7 @@ def pages() -> dict[str, str]:
     engines = _fill((ROOT / "docs/engines.md").read_text(encoding="utf-8"), "capabilities", capability_table())
     backends = _fill((ROOT / "docs/backends.md").read_text(encoding="utf-8"), "backends", backend_table())
     architecture = _fill((ROOT / "docs/architecture.md").read_text(encoding="utf-8"), "rooms", room_table())
+    deploy = _fill((ROOT / "examples/deploy/README.md").read_text(encoding="utf-8"), "vocabulary", vocabulary_table())
     check_order()
     return {
         "docs/architecture.md": architecture,
@@ -67,6 +69,7 @@ def pages() -> dict[str, str]:
         "docs/pendulum-study.md": study,
         "docs/go1-study.md": go1,
         "docs/terrain.md": terrain,
+        "examples/deploy/README.md": deploy,
     }
 
 

@@ -15,7 +15,7 @@ from genelab.experiment import provenance
 from genelab.experiment.inference import setup_policy
 from genelab.rl.backends.base import InferenceSetup
 from genelab.rl.deployed import Deployed
-from genelab.rl.deployment import describe
+from genelab.rl.deployment import describe, describe_scene
 from genelab.rl.export_check import TOLERANCE, Recording, load_onnx, load_torchscript, max_error, record
 from genelab.rl.exporter import (
     DEFAULT_OPSET,
@@ -94,7 +94,7 @@ def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> di
             "torch_version": provenance.versions()["torch"],
             "versions": provenance.versions("onnx", "onnxruntime"),
             **describe(env, deployed, layout),
-            "scene": {"file": scene.name, "default_qpos": env.scene.default_qpos.tolist()},
+            "scene": {"file": scene.name, **describe_scene(env)},
             "self_check": {"max_error": errors[0], "tolerance": TOLERANCE, "observations": recording.observations},
             "golden": _golden(recording, deployed),
         }

@@ -82,6 +82,9 @@ class HandDisplacementAction(ActionTerm):
             "joints": self.joint_names,
             "hand": self.cfg.hand,
             "scale": self.cfg.scale,
+            "damping": self.cfg.damping,
+            "max_joint_step": self.cfg.max_joint_step,
+            "orientation": self._upright[0].tolist(),
         }
 
 

@@ -11,9 +11,13 @@ import numpy as np
 
 from genelab.core.config import reference, to_dict
 from genelab.core.json_data import without_infinities
-from genelab.envs import Entity, GoalCfg, ManagerBasedRlEnv, TermCfg
+from genelab.envs import CommandTermCfg, Entity, GoalCfg, ManagerBasedRlEnv, TermCfg
+from genelab.envs.spawn import Spawn
 from genelab.rl.deployed import Deployed
 from genelab.rl.exporter import GroupLayout, TermLayout, ports
+from genelab.rl.vocabulary import COMMANDS, OBSERVATIONS, WORDS, Word, meaning
+
+_JOINT_TYPES = {mujoco.mjtJoint.mjJNT_HINGE.value: "hinge", mujoco.mjtJoint.mjJNT_SLIDE.value: "slide"}
 
 HISTORY = {
     "order": "frame-major, oldest first: column = group.start + frame * group.frame_dim + term.start",
@@ -31,6 +35,7 @@ def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[GroupLayo
         "action_dim": env.num_actions,
         "action_range": [min(a["clip"][0] for a in actions), max(a["clip"][1] for a in actions)],
         "actions": actions,
+        "sensors": {name: sensor.describe() for name, sensor in env.sensors.items()},
         "normalization_baked": deployed.describe()["normalization_baked"],
         "is_recurrent": bool(deployed.state_shapes),
         "recurrent": _recurrent(deployed),
@@ -68,7 +73,23 @@ def _term(env: ManagerBasedRlEnv, group: GroupLayout, term: TermLayout) -> dict[
         "history": group.history,
         "noise": cfg.noise if group_cfg.noise else 0.0,
         **_call(cfg),
+        **_numbers(env, cfg),
     }
+
+
+def _numbers(env: ManagerBasedRlEnv, cfg: TermCfg) -> dict[str, Any]:
+    """Unit, frame and sign of an observation; null where its function is not in the vocabulary."""
+    word = OBSERVATIONS.get(cfg.func, Word(""))
+    if "command" in cfg.params and word.unit is None:
+        word = _command_word(env.cfg.commands[cfg.params["command"]])
+    if "sensor" in cfg.params and word.unit is None:
+        sensor = env.sensors[cfg.params["sensor"]].describe()
+        return {name: sensor[name] for name in ("unit", "frame", "sign")}
+    return word.describe()
+
+
+def _command_word(cfg: CommandTermCfg) -> Word:
+    return COMMANDS.get(type(cfg), Word(""))
 
 
 def _actions(env: ManagerBasedRlEnv) -> list[dict[str, Any]]:
@@ -77,6 +98,7 @@ def _actions(env: ManagerBasedRlEnv) -> list[dict[str, Any]]:
         description = {
             "name": name,
             "kind": type(term).__name__,
+            "meaning": meaning(type(term.cfg)),
             "start": start,
             "clip": [-term.cfg.clip, term.cfg.clip],
             "noise": term.cfg.noise,
@@ -105,20 +127,32 @@ def _recurrent(deployed: Deployed) -> dict[str, Any] | None:
 
 
 def _robot(env: ManagerBasedRlEnv, robot: Entity) -> dict[str, Any]:
-    """Joints in the order of observations. A joint without a servo has null for its actuator, gains and limits."""
+    """Joints in the order of observations. A joint without an actuator has null for it, its gains and its limits."""
     model, entity = env.scene.model, robot.layout
     # Of several actuators of a joint, the position servo is what the gains below are about.
     order = sorted(range(len(entity.actuator_ids)), key=lambda i: entity.actuator_kinds[i] == "position")
     drives = {entity.actuated_joints[i]: int(entity.actuator_ids[i]) for i in order}
     actuators = [drives.get(joint) for joint in robot.joint_names]
     gains = [(None, None) if a is None else _gains(model, a) for a in actuators]
+    kinds: dict[int | None, str] = dict(zip(map(int, entity.actuator_ids), entity.actuator_kinds, strict=True))
     limits = [_effort_limits(model, a, int(j)) for a, j in zip(actuators, entity.joint_ids, strict=True)]
+
+    def short(name: str) -> str:
+        return name.removeprefix(f"{robot.name}/")
+
     return {
         "name": robot.name,
         "joint_names": list(robot.joint_names),
         "default_joint_pos": env.scene.default_qpos[entity.qpos_ids].tolist(),
+        "joint_types": [_JOINT_TYPES[int(model.jnt_type[joint])] for joint in entity.joint_ids],
+        "joint_bodies": [short(model.body(model.jnt_bodyid[joint]).name) for joint in entity.joint_ids],
+        "joint_axes": model.jnt_axis[entity.joint_ids].tolist(),
         "joint_limits": [_joint_limits(model, int(joint)) for joint in entity.joint_ids],
-        "actuators": [None if a is None else model.actuator(a).name.removeprefix(f"{robot.name}/") for a in actuators],
+        "damping": model.dof_damping[entity.qvel_ids].reshape(len(entity.qvel_ids), -1)[:, 0].tolist(),
+        "armature": model.dof_armature[entity.qvel_ids].tolist(),
+        "friction_loss": model.dof_frictionloss[entity.qvel_ids].tolist(),
+        "actuators": [None if a is None else short(model.actuator(a).name) for a in actuators],
+        "actuator_kinds": [kinds.get(a) for a in actuators],
         "kp": [kp for kp, _ in gains],
         "kd": [kd for _, kd in gains],
         "effort_limits": limits,
@@ -136,11 +170,16 @@ def _gains(model: mujoco.MjModel, actuator: int) -> tuple[float, float] | tuple[
 
 
 def _effort_limits(model: mujoco.MjModel, actuator: int | None, joint: int) -> list[float] | None:
-    """The tighter of what the actuator and what the joint allows, N or N m."""
-    ranges = []
-    if actuator is not None and model.actuator_forcelimited[actuator]:
-        ranges.append(model.actuator_forcerange[actuator])
-    if actuator is not None and model.jnt_actfrclimited[joint]:
+    """The tightest of what a motor's control, the actuator and the joint allow, N or N m at the joint."""
+    if actuator is None:
+        return None
+    gear, ranges = float(model.actuator_gear[actuator, 0]), []
+    is_motor = model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE.value
+    if is_motor and model.actuator_ctrllimited[actuator]:
+        ranges.append(np.sort(gear * model.actuator_gainprm[actuator, 0] * model.actuator_ctrlrange[actuator]))
+    if model.actuator_forcelimited[actuator]:
+        ranges.append(np.sort(gear * model.actuator_forcerange[actuator]))
+    if model.jnt_actfrclimited[joint]:
         ranges.append(model.jnt_actfrcrange[joint])
     if not ranges:
         return None
@@ -160,10 +199,26 @@ def _episode(env: ManagerBasedRlEnv) -> dict[str, Any]:
             name: _call(term) | {"mode": term.mode, "interval_s": to_dict(term.interval_s)}
             for name, term in cfg.events.items()
         },
-        "commands": to_dict(cfg.commands),
-        "goal": to_dict(cfg.goal, GoalCfg),
+        "commands": {name: _command(command) for name, command in cfg.commands.items()},
+        "goal": None if cfg.goal is None else {"term": WORDS.get(cfg.goal.reward), **to_dict(cfg.goal, GoalCfg)},
     }
 
 
+def _command(cfg: CommandTermCfg) -> dict[str, Any]:
+    """What is asked for, its ranges and how often it changes; null for the kind if it is not in the vocabulary."""
+    word = _command_word(cfg)
+    return {"kind": word.name or None, "meaning": meaning(type(cfg)), **word.describe(), **to_dict(cfg)}
+
+
+def describe_scene(env: ManagerBasedRlEnv) -> dict[str, Any]:
+    """The pose that the scene starts in, and the places of the ground where episodes start, in turn."""
+    terrain = env.terrain
+    cells = 1 if terrain is None else terrain.cfg.rows * len(terrain.cfg.columns)
+    starts = Spawn(terrain, cells, env.device).origin
+    return {"default_qpos": env.scene.default_qpos.tolist(), "starts": starts.tolist()}
+
+
 def _call(cfg: TermCfg) -> dict[str, Any]:
-    return {"function": reference(cfg.func), "params": to_dict(cfg.params)}
+    word = WORDS.get(cfg.func)
+    said = {"term": word, "meaning": meaning(cfg.func), "function": reference(cfg.func)}
+    return {**said, "params": to_dict(cfg.params)}

@@ -74,9 +74,13 @@ class ContactSensorCfg(SensorCfg):
             if self.other:
                 sensor.reftype, sensor.refname = _KINDS[self.other_kind], self.other
 
+    def compiled_names(self, name: str) -> list[str]:
+        """Names of the compiled model's sensors, one per side."""
+        return [_compiled_name(name, side) for side in self.sides]
+
     def columns(self, model: mujoco.MjModel, name: str) -> slice:
         """Where the forces of all sides stand in the compiled model's sensor data, side by side."""
-        parts = [model.sensor(_compiled_name(name, side)) for side in self.sides]
+        parts = [model.sensor(compiled) for compiled in self.compiled_names(name)]
         return slice(int(parts[0].adr[0]), int(parts[-1].adr[0]) + int(parts[-1].dim[0]))
 
     def build(self, name: str, host: Any) -> Any:

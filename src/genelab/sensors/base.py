@@ -79,6 +79,11 @@ class Sensor(ABC):
         noise = self.host.streams.uniform(f"sensor/{self.name}", values.shape, -self.cfg.noise, self.cfg.noise)
         return values + noise
 
+    def describe(self) -> dict[str, Any]:
+        """What a program that measures the same elsewhere must know."""
+        numbers = {"unit": None, "frame": None, "sign": None}
+        return {"kind": type(self).__name__, "period": self.cfg.period, "noise": self.cfg.noise, **numbers}
+
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to continue exactly from between two control steps."""
         return {"clock": self._clock}
@@ -153,6 +158,8 @@ class BodyFrame:
         if part and part not in entity.body_names:
             raise unknown(f"body of '{name}'", part, entity.body_names)
         number = entity.body_names.index(part) if part else 0
+        self.name = f"{name}/{entity.body_names[number]}"
+        """As ``entity/body``."""
         self.body_id = int(entity.body_ids[number])
         """In the compiled model."""
         self._engine = host.engine

@@ -80,6 +80,11 @@ class ContactSensor(Sensor):
         for values in self._arrays().values():
             values[env_ids] = 0
 
+    def describe(self) -> dict[str, Any]:
+        cfg, force = self.cfg, {"unit": "N", "frame": "world", "sign": "force on the side"}
+        sides = {"sides": list(cfg.sides), "other": cfg.other or None, "threshold": cfg.threshold}
+        return {**super().describe(), **force, **sides, "scene_sensors": cfg.compiled_names(self.name)}
+
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), **{name: values.clone() for name, values in self._arrays().items()}}
 

@@ -1,7 +1,7 @@
 """Height scans: how high a body is over the ground around it."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -57,6 +57,11 @@ class HeightScan(ArraySensor):
     @property
     def shape(self) -> tuple[int, ...]:
         return (self.grid.shape[1],)
+
+    def describe(self) -> dict[str, Any]:
+        points = {"ahead": self.grid[0].tolist(), "left": self.grid[1].tolist()}
+        numbers = {"unit": "m", "frame": "heading of the body", "sign": "positive where the ground is below the body"}
+        return {**super().describe(), **numbers, "body": self._frame.name, "grid": points}
 
     def measure(self) -> Tensor:
         pos, terrain = self._frame.pos, self.host.terrain

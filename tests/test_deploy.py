@@ -1,0 +1,124 @@
+"""Every bundled policy, exported, runs in plain MuJoCo as it does here (``examples/deploy``)."""
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from genelab.core.registry import tasks
+from genelab.experiment.export import ExportRequest, run_export
+from genelab.experiment.inference import setup_policy
+from genelab.rl import vocabulary
+
+BUNDLED = Path(vocabulary.__file__).parents[1] / "bundled"
+DEPLOY = Path(__file__).parents[1] / "examples/deploy"
+TASKS = sorted(path.stem for path in BUNDLED.glob("*.pt"))
+WORLDS, STEPS = 3, 100
+"""A hundred control steps: no command changes before, and in contact the engines' rounding does not matter yet."""
+
+
+def silent(line: str) -> None: ...
+
+
+@pytest.fixture
+def deploy(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(DEPLOY))
+    return importlib.import_module("mujoco_onnx")
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    done: dict[str, Path] = {}
+
+    def export(task: str) -> Path:
+        if task not in done:
+            done[task] = tmp_path_factory.mktemp("deploy") / "policy.onnx"
+            run_export(ExportRequest(task, BUNDLED / f"{task}.pt", format="onnx", out=done[task]), say=silent)
+        return done[task]
+
+    return export
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_plain_mujoco_pays_what_genelab_pays_from_the_same_states(
+    task: str, exported: Callable[[str], Path], deploy: Any
+) -> None:
+    exact = [("env.observations.policy.noise", "false")]
+    _, setup, _ = setup_policy(task, BUNDLED / f"{task}.pt", exact, num_envs=WORLDS, say=silent)
+    env, policy = setup.env, setup.policy
+    obs = env.reset(seed=3)
+    policy.reset()
+    commands = {name: term.command.clone() for name, term in env.command_manager.terms.items()}
+    starts = env.engine.qpos.double().numpy().copy(), env.engine.qvel.double().numpy().copy()
+    paid = np.zeros(WORLDS)
+    for _ in range(STEPS):
+        obs, rewards, _, _, _ = env.step(policy.act(obs))
+        paid += rewards.numpy()
+    world, network, observer = deploy.load(exported(task), np.random.default_rng(0))
+    for i in range(WORLDS):
+        world.set_state(starts[0][i], starts[1][i], {name: value[i].numpy() for name, value in commands.items()})
+        total, length = deploy.run_episode(world, network, observer, max_steps=STEPS)
+        assert length == STEPS
+        assert total == pytest.approx(paid[i], rel=0.01, abs=0.01)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_episodes_start_and_end_in_plain_mujoco_alone(task: str, exported: Callable[[str], Path], deploy: Any) -> None:
+    world, network, observer = deploy.load(exported(task), np.random.default_rng(1), noise=True)
+    world.random_start()
+    total, length = deploy.run_episode(world, network, observer)
+    assert np.isfinite(total)
+    assert length == world.metadata["episode"]["max_steps"]  # bundled policies do not fail
+
+
+def test_a_policy_file_that_is_not_the_one_of_the_metadata_is_refused(
+    exported: Callable[[str], Path], deploy: Any, tmp_path: Path
+) -> None:
+    path = exported(TASKS[0])
+    for suffix in (".metadata.json", ".scene.xml"):
+        Path(f"{tmp_path / path.name}{suffix}").write_bytes(Path(f"{path}{suffix}").read_bytes())
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (tmp_path / path.name).write_bytes(damaged)
+    with pytest.raises(SystemExit, match="the sha256 differs"):
+        deploy.load(tmp_path / path.name, np.random.default_rng(0))
+
+
+def test_the_metadata_of_a_walking_robot_says_what_its_joints_and_sensors_are(exported: Callable[[str], Path]) -> None:
+    path = exported("Genelab-Velocity-Rough-Unitree-Go1-v0")
+    metadata = json.loads(Path(f"{path}.metadata.json").read_text())
+    robot, scan = metadata["robot"], metadata["sensors"]["height_scan"]
+    assert robot["damping"][:3] == [1.0, 2.0, 2.0]
+    assert robot["armature"] == [0.01] * 12
+    assert robot["friction_loss"] == [0.2] * 12
+    assert robot["actuator_kinds"] == ["position"] * 12
+    assert (robot["joint_types"][0], robot["joint_axes"][0]) == ("hinge", [1.0, 0.0, 0.0])
+    assert (scan["body"], scan["unit"], len(scan["grid"]["ahead"])) == ("robot/trunk", "m", 187)
+    terms = {term["name"]: term for term in metadata["obs_groups"]["policy"]["terms"]}
+    assert (terms["ang_vel"]["term"], terms["ang_vel"]["unit"], terms["ang_vel"]["frame"]) == (
+        "base_ang_vel",
+        "rad/s",
+        "root body",
+    )
+    assert terms["command"]["unit"] == "m/s, m/s, rad/s"
+    assert terms["height_scan"]["frame"] == "heading of the body"
+    assert metadata["episode"]["commands"]["velocity"]["kind"] == "velocity"
+
+
+def test_every_term_of_every_task_is_in_the_vocabulary() -> None:
+    for task in tasks().values():
+        if not task.agents:
+            continue
+        cfg = task.env_cfg(play=True)
+        terms = [term for group in cfg.observations.values() for term in group.terms.values()]
+        terms += [*cfg.rewards.values(), *cfg.terminations.values(), *cfg.events.values()]
+        assert [term.func for term in terms if term.func not in vocabulary.WORDS] == []
+        assert {type(command) for command in cfg.commands.values()} <= set(vocabulary.COMMANDS)
+
+
+def test_the_readme_explains_every_word() -> None:
+    assert vocabulary.vocabulary_table() in (DEPLOY / "README.md").read_text(encoding="utf-8")
