@@ -133,3 +133,45 @@ def test_what_cannot_take_a_ball_joint_refuses_it_by_name(parts):
 
 def test_other_joints_of_a_robot_with_ball_joints_can_be_named():
     make(entity(SHOULDER), rewards={"new": RewardTermCfg(mdp.joint_pos_l2, weight=1.0, params={"joints": "elbow"})})
+
+
+WALKER = """
+<mujoco>
+  <worldbody>
+    <body name="trunk">
+      <freejoint name="root"/>
+      <geom size=".1"/>
+      <body name="leg"><joint name="hip" type="ball"/><geom size=".1"/>
+        <body name="shin"><joint name="knee"/><geom size=".1"/></body>
+      </body>
+    </body>
+  </worldbody>
+  <keyframe>
+    <key name="zero"/>
+    <key name="home" qpos="0.1 0 0.5 1 0 0 0  0.8 0 0.6 0  0.3"/>
+  </keyframe>
+</mujoco>
+"""
+
+
+def test_a_keyframe_of_the_model_is_the_default_pose():
+    scene = Scene(SceneCfg(robots={"other": links(""), "robot": entity(WALKER, keyframe="home")}), 0.005)
+    assert scene.default_qpos.tolist() == [0.0, 0.0, 0.1, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0, 0.8, 0.0, 0.6, 0.0, 0.3]
+
+
+def test_a_keyframe_is_relative_to_where_the_entity_stands_and_joint_pos_goes_over_it():
+    turned = math.sqrt(0.5)
+    walker = entity(WALKER, keyframe="home", pos=(0, 0, 2), quat=(turned, 0, 0, turned), joint_pos={"knee": 0.7})
+    pose = Scene(SceneCfg(robots={"robot": walker}), 0.005).default_qpos
+    assert pose[:7] == pytest.approx([0.0, 0.1, 2.5, turned, 0.0, 0.0, turned])
+    assert pose[-1] == 0.7
+
+
+def test_an_environment_starts_in_its_keyframe():
+    env = make(entity(WALKER, keyframe="home"))
+    assert env.engine.qpos[1].tolist() == pytest.approx(env.scene.default_qpos.tolist())
+
+
+def test_an_unknown_keyframe_is_an_error_with_the_nearest_name():
+    with pytest.raises(UserError, match=r"keyframe of 'robot' 'hom' \(did you mean 'home'"):
+        make(entity(WALKER, keyframe="hom"))

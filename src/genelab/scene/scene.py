@@ -14,7 +14,7 @@ import numpy as np
 
 from genelab.core.errors import UserError, unknown
 from genelab.core.ranges import NonNegative
-from genelab.scene.layout import locate, name_parts
+from genelab.scene.layout import EntityLayout, locate, name_parts
 from genelab.scene.options import OptionCollector, PhysicsOptionsCfg
 from genelab.scene.sensors import ContactSensorCfg, SensorCfg
 from genelab.scene.terrain import Terrain, TerrainCfg
@@ -32,7 +32,13 @@ class EntityCfg:
     quat: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
     """Orientation of the root, wxyz."""
     joint_pos: dict[str, float] = field(default_factory=dict)
-    """Default joint positions by joint name; joints not named start at the model's zero."""
+    """Default joint positions by joint name; joints not named are where the keyframe, or the model's zero, has them."""
+    keyframe: str | None = None
+    """Keyframe of the model whose positions are the default pose; None: the model's zero pose.
+
+    A free root is placed relative to `pos` and `quat`. Velocities and controls of the keyframe are not used: episodes
+    start at rest, and controls come from actions.
+    """
 
 
 @dataclass(kw_only=True)
@@ -99,12 +105,30 @@ class Scene:
         qpos = self.model.qpos0.copy()
         for name, cfg in entities.items():
             located = self.entities[name]
+            if cfg.keyframe is not None:
+                self._set_keyframe(qpos, cfg, located)
             index = dict(zip(located.joint_names, located.qpos_ids, strict=True))
             for joint, value in cfg.joint_pos.items():
                 if joint not in index:
                     raise unknown(f"joint of '{name}' in its joint_pos", joint, index)
                 qpos[index[joint]] = value
         return qpos
+
+    def _set_keyframe(self, qpos: np.ndarray, cfg: EntityCfg, layout: EntityLayout) -> None:
+        """Write an entity's positions in a keyframe of its model into `qpos`."""
+        prefix = f"{layout.name}/"
+        keys = [self.model.key(i).name for i in range(self.model.nkey)]
+        own = [key.removeprefix(prefix) for key in keys if key.startswith(prefix)]
+        if cfg.keyframe not in own:
+            raise unknown(f"keyframe of '{layout.name}'", str(cfg.keyframe), own)
+        key = self.model.key_qpos[keys.index(f"{prefix}{cfg.keyframe}")]
+        balls = (layout.ball_qpos[:, None] + np.arange(4)).flatten()
+        for columns in (layout.qpos_ids, balls):
+            qpos[columns] = key[columns]
+        if layout.free_qpos is not None:
+            root = slice(layout.free_qpos, layout.free_qpos + 7)
+            quat = np.array(cfg.quat) / np.linalg.norm(cfg.quat)
+            mujoco.mju_mulPose(qpos[root][:3], qpos[root][3:], np.array(cfg.pos), quat, key[root][:3], key[root][3:])
 
 
 def _world_spec() -> mujoco.MjSpec:
