@@ -137,6 +137,7 @@ def capability_table() -> str:
     rows = {
         "devices": lambda c: ", ".join(c.devices),
         "rays": lambda c: _yes(c.rays),
+        "sensors of the model (IMU)": lambda c: _yes(c.model_sensors),
         "values that each world can have for itself": lambda c: (
             "all of `MODEL_FIELDS`" if c.model_fields == set(MODEL_FIELDS) else ", ".join(sorted(c.model_fields))
         ),

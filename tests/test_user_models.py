@@ -175,3 +175,43 @@ def test_an_environment_starts_in_its_keyframe():
 def test_an_unknown_keyframe_is_an_error_with_the_nearest_name():
     with pytest.raises(UserError, match=r"keyframe of 'robot' 'hom' \(did you mean 'home'"):
         make(entity(WALKER, keyframe="hom"))
+
+
+IMU = """
+<mujoco>
+  <worldbody>
+    <body name="ball" pos="0 0 1">
+      <freejoint name="root"/>
+      <geom size=".1"/>
+      <site name="imu"/>
+    </body>
+  </worldbody>
+  <sensor><gyro name="gyro" site="imu"/><accelerometer name="accelerometer" site="imu"/></sensor>
+</mujoco>
+"""
+
+
+def imu_terms(sensor: str) -> dict[str, ObservationGroupCfg]:
+    term = ObservationTermCfg(mdp.model_sensor, params={"sensor": sensor})
+    return {"policy": ObservationGroupCfg(terms={"imu": term})}
+
+
+def test_sensors_of_a_users_model_can_be_observed():
+    env = make(entity(IMU), observations=imu_terms("gyro"))
+    env.engine.set_state(torch.arange(2), env.engine.qpos.clone(), torch.tensor([[0.0, 0, 0, 1, 2, 3]]).repeat(2, 1))
+    torch.testing.assert_close(
+        env.observation_manager.compute()["policy"], torch.tensor([[1.0, 2.0, 3.0]]).repeat(2, 1)
+    )
+
+
+def test_the_first_observation_of_an_episode_is_of_that_episode():
+    env = make(entity(IMU), observations=imu_terms("gyro"))
+    env.engine.set_state(torch.arange(2), env.engine.qpos.clone(), torch.ones(2, 6))
+    env.step(torch.zeros(2, 0))
+    assert env.obs["policy"].min() > 0.9
+    assert not env.reset()["policy"].any()
+
+
+def test_an_unknown_sensor_is_an_error_that_names_term_and_nearest_sensor():
+    with pytest.raises(UserError, match=r"term 'policy.imu': unknown sensor of 'robot' 'gyr' \(did you mean 'gyro'"):
+        make(entity(IMU), observations=imu_terms("gyr"))

@@ -190,6 +190,22 @@ def stairs() -> mujoco.MjSpec:
     return spec
 
 
+def imu() -> mujoco.MjSpec:
+    """A swinging link with a gyro, an accelerometer and a joint sensor."""
+    spec = pendulum()
+    site = spec.body("link").add_site(name="imu", pos=[0, 0, -LINK_LENGTH])
+    kinds = {"gyro": mujoco.mjtSensor.mjSENS_GYRO, "accelerometer": mujoco.mjtSensor.mjSENS_ACCELEROMETER}
+    for name, kind in kinds.items():
+        spec.add_sensor(name=name, type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site.name)
+    joint = mujoco.mjtObj.mjOBJ_JOINT
+    spec.add_sensor(name="angle", type=mujoco.mjtSensor.mjSENS_JOINTPOS, objtype=joint, objname="hinge")
+    return spec
+
+
+def imu_scene(dt: float = 0.002) -> Scene:
+    return Scene(SceneCfg(robots={"robot": EntityCfg(model=imu)}, ground=GroundCfg(collide=False)), dt)
+
+
 def box_scene(collide: bool = True, dt: float = 0.005) -> Scene:
     return Scene(SceneCfg(objects={"box": EntityCfg(model=box)}, ground=GroundCfg(collide=collide)), dt)
 

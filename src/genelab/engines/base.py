@@ -10,6 +10,7 @@ What is live and what is a copy
 - `body_pos`, `body_quat`, `body_lin_vel`, `body_ang_vel`: computed from the state when first read after it changed, new
   tensors each time, never behind the state.
 - `actuator_force`, `contact(…)`: copies, as of the last physics step. `set_state` and `reset` do not change them.
+- `model_sensor(…)`: a copy, as of the last physics step; of the present state in worlds where it was set since.
 - `failed`: which worlds broke down in the last `step`. The engine has put them back to the default state.
 - `jacobian(…)`: computed from the present state at each call, a new tensor.
 - `model_field(…)`: a copy; write through `set_model_field`.
@@ -60,6 +61,9 @@ class Engine(ABC):
         self.default_qpos = torch.tensor(scene.default_qpos, dtype=torch.float32, device=device)
         self.markers: dict[int, Tensor] = {}
         """Site id to (N, 3) positions, world frame, for sites that pictures show elsewhere than the model has them."""
+        self._state_set = torch.ones(num_envs, dtype=torch.bool, device=device)
+        """(N,) worlds whose state was set since the last step, so that sensors have not seen it."""
+        self._sensor_data: Tensor | None = None
         self._kinematics = Kinematics(scene.model, device)
         self._bodies: Bodies | None = None
         self._ang_vel: Tensor | None = None
@@ -107,6 +111,26 @@ class Engine(ABC):
 
     @abstractmethod
     def _contact(self, sensor: str) -> Tensor: ...
+
+    def model_sensor(self, name: str) -> Tensor:
+        """(N, d) a sensor of a model, such as an IMU's gyro, by its name in the compiled scene: ``robot/gyro``."""
+        self.require("model_sensors", f"sensor '{name}'")
+        if name not in self.scene.model_sensors:
+            raise unknown("sensor", name, self.scene.model_sensors)
+        if self._sensor_data is None:
+            self._sensor_data = self._read_sensors()
+            worlds = self._state_set.nonzero().flatten()
+            if len(worlds):
+                self._sensor_data[worlds] = self._sense(worlds)
+        return self._sensor_data[:, self.scene.model_sensors[name]].clone()
+
+    def _read_sensors(self) -> Tensor:
+        """(N, nsensordata) all sensors as of the last physics step, as a copy."""
+        raise NotImplementedError
+
+    def _sense(self, env_ids: Tensor) -> Tensor:
+        """(len(env_ids), nsensordata) all sensors in the present state of these worlds. Changes nothing else."""
+        raise NotImplementedError
 
     @abstractmethod
     def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
@@ -193,8 +217,15 @@ class Engine(ABC):
             self._bodies = self._kinematics(self.qpos, self.qvel)
         return self._bodies
 
-    def _state_changed(self) -> None:
-        self._bodies = self._ang_vel = None
+    def _stepped(self) -> None:
+        """Forget what was derived from the state before a step."""
+        self._bodies = self._ang_vel = self._sensor_data = None
+        self._state_set.copy_(self.failed)
+
+    def _state_changed(self, env_ids: Tensor) -> None:
+        """Forget what was derived from the state of these worlds before it was set."""
+        self._bodies = self._ang_vel = self._sensor_data = None
+        self._state_set[env_ids] = True
 
 
 def numpy_ids(env_ids: Tensor) -> np.ndarray:

@@ -30,6 +30,8 @@ class Capabilities:
     """Which of `MODEL_FIELDS` can differ between worlds."""
     rays: bool
     """Whether `ray` can be asked."""
+    model_sensors: bool
+    """Whether sensors of a model, such as an IMU, can be read."""
 
 
 CAPABILITIES = {
@@ -37,15 +39,18 @@ CAPABILITIES = {
         devices=("cpu",),
         model_fields=frozenset(MODEL_FIELDS),
         rays=True,
+        model_sensors=True,
     ),
     "genesis": Capabilities(
         devices=("cpu", "cuda"),
         model_fields=frozenset(MODEL_FIELDS),
         rays=False,
+        model_sensors=False,
     ),
     "mjwarp": Capabilities(
         devices=("cuda", "cpu"),
         model_fields=frozenset(MODEL_FIELDS),
         rays=True,
+        model_sensors=True,
     ),
 }

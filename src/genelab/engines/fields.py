@@ -45,4 +45,5 @@ def find_field(name: str) -> Field:
 def nominal(model: mujoco.MjModel, name: str) -> Tensor:
     """The value of a model field in the compiled scene, before any world has its own."""
     array, column, sign = find_field(name).arrays[0]
-    return torch.tensor(np.asarray(attrgetter(array)(model))[column] * sign, dtype=torch.float32)
+    values = np.asarray(attrgetter(array)(model))[column] * sign
+    return torch.tensor(values, dtype=torch.float32, device="cpu")

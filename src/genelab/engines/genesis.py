@@ -86,17 +86,18 @@ class GenesisEngine(Engine):
         if self.failed.any():
             self._put_back(self.failed)
             self._refresh()
+        self._stepped()
 
     def reset(self, env_ids: Tensor) -> None:
         self._put_back(env_ids)
         self.qpos[env_ids], self.qvel[env_ids], self.ctrl[env_ids] = self.default_qpos, 0.0, 0.0
-        self._state_changed()
+        self._state_changed(env_ids)
 
     def set_state(self, env_ids: Tensor, qpos: Tensor, qvel: Tensor) -> None:
         self._put_back(env_ids)
         self.qpos[env_ids], self.qvel[env_ids] = qpos, qvel
         self._gs_qpos[env_ids[:, None], self._loaded.q], self._gs_qvel[env_ids[:, None], self._loaded.dofs] = qpos, qvel
-        self._state_changed()
+        self._state_changed(env_ids)
 
     def model_field(self, name: str) -> Tensor:
         if name in _LINK_FIELDS:
@@ -189,6 +190,7 @@ class GenesisEngine(Engine):
         self.ctrl.copy_(state["ctrl"])
         self._friction.copy_(state["friction"])
         self._refresh()
+        self._state_changed(torch.arange(self.num_envs, device=self.device))
 
     def _set_actuators(self) -> None:
         """Every actuator as the affine law force = gain ctrl + bias, of which servos and motors are cases.
@@ -302,7 +304,6 @@ class GenesisEngine(Engine):
     def _refresh(self) -> None:
         torch.index_select(self._gs_qpos, 1, self._loaded.q, out=self.qpos)
         torch.index_select(self._gs_qvel, 1, self._loaded.dofs, out=self.qvel)
-        self._state_changed()
 
     def _floats(self, values: np.ndarray) -> Tensor:
         return torch.tensor(values, dtype=torch.float32, device=self.device)

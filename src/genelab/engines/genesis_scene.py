@@ -116,8 +116,10 @@ def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene
     for i, terrain in terrains.items():
         index = [terrain.geoms[0].idx]
         solref_solimp = np.concatenate((model.geom_solref[i], model.geom_solimp[i]))
-        loaded.solver.set_geoms_friction(torch.tensor(model.geom_friction[i, :1], dtype=torch.float32), index)
-        loaded.solver.set_sol_params(torch.tensor(solref_solimp, dtype=torch.float32), index)
+        loaded.solver.set_geoms_friction(
+            torch.tensor(model.geom_friction[i, :1], dtype=torch.float32, device=device), index
+        )
+        loaded.solver.set_sol_params(torch.tensor(solref_solimp, dtype=torch.float32, device=device), index)
     _set_collision_pairs(model, loaded)
     return loaded
 

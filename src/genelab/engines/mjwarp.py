@@ -89,15 +89,15 @@ class MjwarpEngine(Engine):
             if overflowed.any():
                 self._report(overflowed)
             self._put_back(self.failed)
-        self._state_changed()
+        self._stepped()
 
     def reset(self, env_ids: Tensor) -> None:
         self._set_default(env_ids, *_STATE)
-        self._state_changed()
+        self._state_changed(env_ids)
 
     def set_state(self, env_ids: Tensor, qpos: Tensor, qvel: Tensor) -> None:
         self.qpos[env_ids], self.qvel[env_ids] = qpos, qvel
-        self._state_changed()
+        self._state_changed(env_ids)
 
     def model_field(self, name: str) -> Tensor:
         array, column, sign = find_field(name).arrays[0]
@@ -119,6 +119,19 @@ class MjwarpEngine(Engine):
     def _contact(self, sensor: str) -> Tensor:
         # MuJoCo reports the force that the sensor's side exerts; the contract asks for the force on it.
         return -self._arrays["sensordata"][:, self.scene.contact_columns[sensor]].unflatten(1, (-1, 3))
+
+    def _read_sensors(self) -> Tensor:
+        return self._arrays["sensordata"].clone()
+
+    def _sense(self, env_ids: Tensor) -> Tensor:
+        # Forward computations run over all worlds and write the warm start and the outputs, which belong to the step.
+        before = {name: self._arrays[name].clone() for name in (*_STATE, *_OUTPUTS)}
+        with self._warp():
+            mjw.forward(self._model, self._data)
+        sensed = self._arrays["sensordata"][env_ids].clone()
+        for name, values in before.items():
+            self._arrays[name].copy_(values)
+        return sensed
 
     def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
         shape = (self.num_envs, origins.shape[1])
@@ -153,7 +166,7 @@ class MjwarpEngine(Engine):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name, values in self._arrays.items():
             values.copy_(state.get(name, self._default[name]))
-        self._state_changed()
+        self._state_changed(torch.arange(self.num_envs, device=self.device))
 
     def _build(self) -> None:
         """Hand the compiled scene to mujoco_warp, with model arrays of its own for every world."""
@@ -218,7 +231,8 @@ class MjwarpEngine(Engine):
         timer = threading.Timer(3.0, _say_once, ["compiling kernels (about a minute the first time)…"])
         timer.start()
         try:
-            with wp.ScopedDevice(self._device), wp.ScopedStream(self._torch_stream()):
+            # warp leaves the device of the tensors it hands out to torch's default
+            with torch.device(self.device), wp.ScopedDevice(self._device), wp.ScopedStream(self._torch_stream()):
                 yield
         finally:
             timer.cancel()

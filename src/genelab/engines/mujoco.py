@@ -56,7 +56,8 @@ class MujocoEngine(Engine):
         self.qvel = self._qvel.T.float().contiguous().T
         self.ctrl = self._ctrl.float()
         self.failed = torch.zeros(num_envs, dtype=torch.bool)
-        for name, used in (("sensordata", bool(scene.contact_columns)), ("actuator_force", self.model.nu > 0)):
+        sensed = bool(scene.contact_columns or scene.model_sensors)
+        for name, used in (("sensordata", sensed), ("actuator_force", self.model.nu > 0)):
             if used:
                 self._output(name)
 
@@ -76,18 +77,19 @@ class MujocoEngine(Engine):
             self._rows[broken] = self._default_row
             self.failed[torch.from_numpy(broken)] = True
         self._refresh()
+        self._stepped()
 
     def reset(self, env_ids: Tensor) -> None:
         self._rows[env_ids.numpy()] = self._default_row
         self.qpos[env_ids] = self.default_qpos
         self.qvel[env_ids] = 0.0
         self.ctrl[env_ids] = 0.0
-        self._state_changed()
+        self._state_changed(env_ids)
 
     def set_state(self, env_ids: Tensor, qpos: Tensor, qvel: Tensor) -> None:
         self._qpos[env_ids], self._qvel[env_ids] = qpos.double(), qvel.double()
         self.qpos[env_ids], self.qvel[env_ids] = qpos, qvel
-        self._state_changed()
+        self._state_changed(env_ids)
 
     def model_field(self, name: str) -> Tensor:
         array, column, sign = find_field(name).arrays[0]
@@ -115,6 +117,20 @@ class MujocoEngine(Engine):
     def _contact(self, sensor: str) -> Tensor:
         # MuJoCo reports the force that the sensor's side exerts; the contract asks for the force on it.
         return -self._output("sensordata")[:, self.scene.contact_columns[sensor]].float().unflatten(1, (-1, 3))
+
+    def _read_sensors(self) -> Tensor:
+        return self._output("sensordata").float()
+
+    def _sense(self, env_ids: Tensor) -> Tensor:
+        # Forward computations write the warm start of the solver and the outputs, which belong to the last step.
+        ids = numpy_ids(env_ids)
+        rows, outputs = self._rows[ids].copy(), {name: values.clone() for name, values in self._outputs.items()}
+        self._batch.forward(ids)
+        sensed = self._read_sensors()[torch.from_numpy(ids).long()]
+        self._rows[ids] = rows
+        for name, values in outputs.items():
+            self._outputs[name].copy_(values)
+        return sensed
 
     def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
         rays = origins.double().numpy(), directions.double().numpy()
@@ -145,6 +161,7 @@ class MujocoEngine(Engine):
             self._batch.set_const()
         self._rows[:] = state["rows"].numpy()
         self._refresh()
+        self._state_changed(torch.arange(self.num_envs))
         self.ctrl.copy_(state["ctrl"])
 
     def _shared(self, array: str) -> np.ndarray:
@@ -166,4 +183,3 @@ class MujocoEngine(Engine):
     def _refresh(self) -> None:
         self.qpos.copy_(self._qpos)
         self.qvel.copy_(self._qvel)
-        self._state_changed()

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError
+from genelab.core.errors import UserError, unknown
 from genelab.core.math import cross, quat_apply, quat_apply_inverse, quat_conjugate, quat_mul, rotation_vector
 from genelab.engines.base import Engine
 from genelab.scene.layout import EntityLayout
@@ -149,6 +149,12 @@ class Entity:
         """(N, 6) velocity of a free root, as `write_root` takes it: linear, world frame; angular, body frame."""
         _, first = self._free_root()
         return self._engine.qvel[:, first : first + 6]
+
+    def model_sensor(self, name: str) -> Tensor:
+        """(N, d) a sensor of the entity's model, such as an IMU's gyro; see `Engine.model_sensor`."""
+        if name not in self.layout.sensor_names:
+            raise unknown(f"sensor of '{self.name}'", name, self.layout.sensor_names)
+        return self._engine.model_sensor(f"{self.name}/{name}")
 
     def write_root(
         self, env_ids: Tensor, pos: Tensor | None = None, quat: Tensor | None = None, vel: Tensor | None = None

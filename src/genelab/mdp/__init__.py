@@ -42,6 +42,7 @@ from genelab.mdp.observations import (
     joint_pos_rel,
     joint_vel,
     last_action,
+    model_sensor,
     projected_gravity,
     sensor_data,
 )
@@ -111,6 +112,7 @@ __all__ = [
     "lift_and_place",
     "lin_vel_error",
     "lin_vel_z_l2",
+    "model_sensor",
     "object_at_command",
     "object_below",
     "object_distance",

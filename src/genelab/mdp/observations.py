@@ -47,6 +47,11 @@ def projected_gravity(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -
     return (entity or env.robot).projected_gravity
 
 
+def model_sensor(env: ManagerBasedRlEnv, sensor: str, entity: EntityRef | None = None) -> Tensor:
+    """A sensor of the entity's own model by name, such as an IMU's gyro or accelerometer.  (N, d)"""
+    return (entity or env.robot).model_sensor(sensor)
+
+
 def last_action(env: ManagerBasedRlEnv) -> Tensor:
     """The previous raw action.  (N, A)"""
     return env.action_manager.action

@@ -48,6 +48,8 @@ class EntityLayout:
     site_bodies: np.ndarray
     site_pos: np.ndarray
     """(S, 3) in the frame of the site's body, metres."""
+    sensor_names: tuple[str, ...]
+    """Sensors of the entity's own model, such as an IMU."""
     free_qpos: int | None
     """First qpos of the free root joint, or None for a fixed base."""
     free_qvel: int | None
@@ -94,6 +96,7 @@ def locate(model: mujoco.MjModel, entity: str) -> EntityLayout:
         site_names=short(sites),
         site_bodies=ids([site.bodyid[0] for site in sites]),
         site_pos=np.array([site.pos for site in sites], dtype=np.float64).reshape(-1, 3),
+        sensor_names=short(own("sensor", model.nsensor)),
         free_qpos=int(free[0].qposadr[0]) if free else None,
         free_qvel=int(free[0].dofadr[0]) if free else None,
     )

@@ -100,6 +100,9 @@ class Scene:
         self.contact_sensors = {name: c for name, c in cfg.sensors.items() if isinstance(c, ContactSensorCfg)}
         self.contact_columns = {name: c.columns(self.model, name) for name, c in self.contact_sensors.items()}
         """Where each contact sensor's forces stand in the compiled model's sensor data."""
+        own = [f"{name}/{sensor}" for name, layout in self.entities.items() for sensor in layout.sensor_names]
+        self.model_sensors = {name: _sensor_columns(self.model, name) for name in own}
+        """Where the sensors of the entities' own models stand in it."""
 
     def _default_qpos(self, entities: dict[str, EntityCfg]) -> np.ndarray:
         qpos = self.model.qpos0.copy()
@@ -129,6 +132,12 @@ class Scene:
             root = slice(layout.free_qpos, layout.free_qpos + 7)
             quat = np.array(cfg.quat) / np.linalg.norm(cfg.quat)
             mujoco.mju_mulPose(qpos[root][:3], qpos[root][3:], np.array(cfg.pos), quat, key[root][:3], key[root][3:])
+
+
+def _sensor_columns(model: mujoco.MjModel, name: str) -> slice:
+    sensor = model.sensor(name)
+    start = int(sensor.adr[0])
+    return slice(start, start + int(sensor.dim[0]))
 
 
 def _world_spec() -> mujoco.MjSpec:

@@ -91,8 +91,8 @@ class Terrain:
         """(ny, nx) metres, one row per y, as MuJoCo stores height fields."""
         ny, nx = self.heights.shape
         self._half = ((nx - 1) * cfg.horizontal / 2, (ny - 1) * cfg.horizontal / 2)
-        self._planes = _triangles(torch.tensor(self.heights, dtype=torch.float32))
-        self._origins = torch.zeros(cfg.rows, len(cfg.columns), 3)
+        self._planes = _triangles(torch.tensor(self.heights, dtype=torch.float32, device="cpu"))
+        self._origins = torch.zeros(cfg.rows, len(cfg.columns), 3, device="cpu")
         self._origins[..., 0] = _centres(cfg.rows, cfg.cell).unsqueeze(1)
         self._origins[..., 1] = _centres(len(cfg.columns), cfg.cell)
         self._origins[..., 2] = self.height(self._origins)
@@ -172,4 +172,4 @@ def _to_samples(x: Tensor, half: float, step: float, samples: int) -> Tensor:
 
 
 def _centres(cells: int, side: float) -> Tensor:
-    return (torch.arange(cells) - (cells - 1) / 2) * side
+    return (torch.arange(cells, device="cpu") - (cells - 1) / 2) * side
