@@ -640,11 +640,11 @@ BROKEN_TERMS = {
     ),
     "action with an impossible latency": (
         ("actions", JointPositionActionCfg(joints="slide", latency=(3, 1))),
-        r"action term 'bad'.*latency",
+        r"env.actions.bad.latency must be a lower and an upper end",
     ),
     "command with corners of different size": (
         ("commands", UniformCommandCfg(low=(0.0,), high=(1.0, 2.0))),
-        r"command term 'bad'",
+        r"env.commands.bad.low has 1 values and high 2",
     ),
 }
 

@@ -11,6 +11,7 @@ from genelab.core.ranges import (
     CountOrZero,
     Interval,
     NonNegative,
+    NonNegativeInterval,
     Positive,
     PositiveInterval,
     Range,
@@ -137,8 +138,8 @@ class EventTermCfg(TermCfg):
     injected: typing.ClassVar[int] = 2
 
     mode: Literal["startup", "reset", "interval"] = field(default="reset", kw_only=True)
-    interval_s: PositiveInterval | None = field(default=None, kw_only=True)
-    """Time between two occurrences in one world, drawn uniformly from this range, seconds."""
+    interval_s: NonNegativeInterval | None = field(default=None, kw_only=True)
+    """Time between two occurrences in one world, drawn uniformly from this range, seconds. Zero: in every step."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

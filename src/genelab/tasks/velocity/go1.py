@@ -52,8 +52,16 @@ def rough_ppo() -> RslRlOnPolicyRunnerCfg:
     return agents.rough_ppo(max_iterations=6000)
 
 
+_FLAT_CPU = {**quadruped.cpu_preset(GO1, worlds=512, iterations=300), **quadruped.shaping("feet", iterations=150)}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**quadruped.cpu_preset(GO1, worlds=512, iterations=300), **quadruped.shaping("feet", iterations=150)}
+    "cpu": _FLAT_CPU,
+    "spo": {
+        "agent.algorithm": "spo",
+        **_FLAT_CPU,
+        # SPO bounds its ratios smoothly, so its steps are shorter than those of PPO with the same settings.
+        "agent.algorithm.clip_param": 0.6,
+        "agent.algorithm.max_learning_rate": 1e-2,
+    },
 }
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
