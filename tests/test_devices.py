@@ -14,7 +14,11 @@ from genelab.engines import ENGINES
 from genelab.engines.capabilities import CAPABILITIES
 from genelab.envs import ManagerBasedRlEnv
 
-ON_CUDA = [name for name, engine in ENGINES.items() if "cuda" in CAPABILITIES[name].devices and engine.installed]
+ON_CUDA = [
+    pytest.param(name, marks=pytest.mark.xdist_group(name))  # compiled kernels are shared within a process
+    for name, engine in ENGINES.items()
+    if "cuda" in CAPABILITIES[name].devices and engine.installed
+]
 
 
 @pytest.fixture

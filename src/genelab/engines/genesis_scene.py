@@ -183,11 +183,14 @@ def _refuse_what_genesis_lacks(model: mujoco.MjModel) -> None:
         "contact margins": model.geom_margin[solid].any() or model.geom_gap[solid].any(),
         "contact priorities": model.geom_priority[solid].any() or (model.geom_solmix[solid] != 1).any(),
         "frictionless contacts": (model.geom_condim[solid] == 1).any(),
-        "direct solref": (model.geom_solref[solid] < 0).any() or (model.jnt_solref < 0).any(),
+        "direct solref": (model.geom_solref[solid] < 0).any()
+        or (model.jnt_solref < 0).any()
+        or (model.eq_solref < 0).any(),
         "collision of other shapes than primitives and height fields": not np.isin(
             model.geom_type[solid], _SHAPES
         ).all(),
         "height fields that move, turn or have oblong cells": not _flat_hfields(model),
+        "equality constraints that are switched off": not model.eq_active0.all(),
         "limits of ball joints": (model.jnt_limited.astype(bool) & ~simple).any(),
         "joint margins": model.jnt_margin.any(),
         "springs at rest elsewhere than the reference": (spring != model.qpos0)[model.jnt_qposadr[sprung]].any(),
