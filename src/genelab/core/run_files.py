@@ -8,6 +8,7 @@
     evaluations.jsonl            one line per evaluation during training
     best_model.<ext>             the checkpoint with the best of them, and best_model_meta.json about it
     eval.json, report.html, video.mp4      when asked for
+    run.lock                     names the process that trains here; only there while one does
 
 The parent of several seeds has a directory ``seed_<S>`` for each of them, and summary.json.
 """
@@ -26,6 +27,7 @@ EVAL_FILE = "eval.json"
 REPORT_FILE = "report.html"
 VIDEO_FILE = "video.mp4"
 SUMMARY_FILE = "summary.json"
+LOCK_FILE = "run.lock"
 
 
 def seed_directory(parent: Path, seed: int) -> Path:

@@ -16,6 +16,7 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.bundle import PREFIX
 from genelab.experiment.run.directory import Run, new_directory
+from genelab.experiment.run.lock import locked
 from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
 from genelab.experiment.viewer import open_viewer
 from genelab.experiment.warm_start import file_digest, read_warm_start
@@ -76,19 +77,28 @@ def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Ru
     if request.checkpoint is not None:
         warm_start = read_warm_start(request.checkpoint, request.task)
     directory = request.log_dir or new_directory(backend.name, request.task)
-    run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
-    say(f"run: {directory}")
-    try:
-        return run, _train_in(run, env, setup.agent_cfg, warm_start, say)
-    except UserError:  # a warm start that does not fit, no display for a window, …
-        run.discard()
-        raise
+    with locked(directory):
+        run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
+        say(f"run: {directory}")
+        try:
+            return run, _train_in(run, env, setup.agent_cfg, warm_start, say)
+        except UserError:  # a warm start that does not fit, no display for a window, …
+            run.discard()
+            raise
 
 
 def resume(
     task: str, directory: Path, overrides: list[tuple[str, str]], say: Callable[[str], None] = print
 ) -> tuple[Run, TrainResult]:
     """Continue a run exactly where its last state was saved. Only its length may be changed."""
+    Run.open(directory)  # an error if there is none, before anything is written
+    with locked(directory):
+        return _resume_locked(task, directory, overrides, say)
+
+
+def _resume_locked(
+    task: str, directory: Path, overrides: list[tuple[str, str]], say: Callable[[str], None]
+) -> tuple[Run, TrainResult]:
     run = Run.open(directory)
     if run.meta["task"] != task:
         raise UserError(f"'{directory}' is a run of task '{run.meta['task']}', not of '{task}'")

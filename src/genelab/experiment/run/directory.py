@@ -15,7 +15,7 @@ from genelab.core.config import from_dict, to_dict
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_atomic, write_json, write_text
 from genelab.core.json_data import read_json
-from genelab.core.run_files import AGENT_FILE, ENV_FILE, METRICS_FILE, RUN_FILE, STATE_FILE
+from genelab.core.run_files import AGENT_FILE, ENV_FILE, LOCK_FILE, METRICS_FILE, RUN_FILE, STATE_FILE
 from genelab.experiment.run.console import make_progress
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
 
@@ -48,7 +48,7 @@ class Run:
                 f"'{directory}' already holds a run: continue it with --resume, or choose another --log-dir"
             )
         run = cls(directory, meta)
-        run._created = not directory.is_dir() or not any(directory.iterdir())
+        run._created = all(path.name == LOCK_FILE for path in directory.glob("*"))
         try:
             write_json(directory / ENV_FILE, to_dict(env_cfg))
             write_json(directory / AGENT_FILE, to_dict(agent_cfg))

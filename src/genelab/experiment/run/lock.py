@@ -1,0 +1,68 @@
+"""One process at a time writes to a run directory.
+
+The process that trains holds a lock on a file that names it. The system drops the lock when the process ends, however
+it ends, so the file of a dead process is in nobody's way.
+"""
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from genelab.core.errors import UserError
+from genelab.core.run_files import LOCK_FILE
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Make `directory` if need be and keep other processes from training in it. An error names the one that does."""
+    path = directory / LOCK_FILE
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        file = _take(path)
+    except OSError as error:
+        raise UserError(f"cannot write to '{directory}': {error.strerror}") from error
+    if file is None:
+        raise UserError(
+            f"'{directory}' is in use by {_holder(path)}: wait for it or stop it, or choose another directory"
+        )
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(file)
+
+
+def _take(path: Path) -> int | None:
+    """The open lock file, or None if another process has it."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return None
+        except BaseException:
+            os.close(file)
+            raise
+        if _is_still_there(file, path):
+            os.truncate(file, 0)
+            os.write(file, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+            return file
+        os.close(file)  # its last holder removed it in between: what is locked now has no name any more
+
+
+def _is_still_there(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _holder(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip() or "another process"
+    except OSError:
+        return "another process"
