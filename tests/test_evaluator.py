@@ -1,6 +1,7 @@
 """Evaluation by protocol: every world counts the same, and the seed fixes everything."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from genelab.core.errors import UserError
+from genelab.core.errors import RunStopped, UserError
 from genelab.core.registry import find
 from genelab.core.stats import summarize
-from genelab.envs import ManagerBasedRlEnv
+from genelab.envs import ManagerBasedRlEnv, RewardTermCfg
 from genelab.experiment.inference import setup_policy
 from genelab.rl.backends.base import Policy
 from genelab.rl.evaluator import evaluate, plan
@@ -208,6 +209,45 @@ def test_a_task_without_success_has_no_success_rate() -> None:
     assert "success" not in result["episodes"]
 
 
+class Breaking(Policy):
+    """Keeps still but for one action, in one world, that breaks the physics."""
+
+    def __init__(self, num_envs: int):
+        self._actions = torch.zeros(num_envs, 1)
+        self._acted = False
+
+    def act(self, obs: dict[str, Tensor], deterministic: bool = True) -> Tensor:
+        actions = self._actions.clone()
+        actions[0] = 0.0 if self._acted else math.nan
+        self._acted = True
+        return actions
+
+
+def test_worlds_whose_physics_broke_down_are_counted(env: ManagerBasedRlEnv) -> None:
+    assert evaluate(env, Breaking(env.num_envs), 1)["failed_worlds"] == 1
+    assert evaluate(env, Unruly(env.num_envs), 1)["failed_worlds"] == 0
+
+
+def test_a_policy_that_sees_what_is_not_finite_stops_the_evaluation_and_names_it(trained_run: Path) -> None:
+    checkpoint = trained_run / "model_final.pt"
+    _, inference, _ = setup_policy(TASK, checkpoint, [], num_envs=2, say=lambda line: None)
+    for deterministic in (True, False):
+        obs = {name: torch.full_like(value, math.nan) for name, value in inference.env.obs.items()}
+        with pytest.raises(RunStopped, match="observation group 'policy' is not finite"):
+            inference.policy.act(obs, deterministic)
+    inference.env.close()
+
+
+def test_a_reward_that_is_not_finite_stops_the_evaluation_and_names_its_term() -> None:
+    cfg = find(TASK).env_cfg(play=True)
+    cfg.num_envs, cfg.episode_length_s = 2, 0.1
+    cfg.rewards["endless"] = RewardTermCfg(lambda env: torch.full((env.num_envs,), math.inf), weight=1.0)
+    env = ManagerBasedRlEnv(cfg)
+    with pytest.raises(RunStopped, match="reward term 'endless'"):
+        evaluate(env, Unruly(2), 1)
+    env.close()
+
+
 def eval_json(cli: Callable[..., Any], checkpoint: Path, out: Path, *flags: object) -> dict[str, Any]:
     outcome = cli("eval", TASK, checkpoint, "--num-envs", 8, "--episodes", 16, "--out", out, *SHORT, *flags)
     assert outcome.code == 0, outcome.err
@@ -218,10 +258,10 @@ def test_eval_json_has_every_documented_field(cli: Callable[..., Any], trained_r
     record = eval_json(cli, trained_run / "model_final.pt", tmp_path / "eval.json")
     documented = {
         *("task", "checkpoint", "num_episodes", "metrics", "wall_clock_seconds", "seed", "deterministic"),
-        *("evaluated_at", "engine", "versions", "git_commit", "config_hash"),
+        *("evaluated_at", "engine", "versions", "git_commit", "config_hash", "failed_worlds"),
     }
     assert documented <= set(record)
-    metrics = {"return_mean", "return_std", "return_ci95", "length_mean", "success_rate", "reward_terms"}
+    metrics = {"return_mean", "return_std", "return_ci95", "length_mean", "length_ci95", "success_rate", "reward_terms"}
     assert metrics <= set(record["metrics"])
     assert record["task"] == TASK
     assert record["checkpoint"] == str(trained_run / "model_final.pt")

@@ -54,6 +54,8 @@ def evaluate(
         f"success_rate {'-' if metrics['success_rate'] is None else format(metrics['success_rate'], '.3f')}, "
         f"{record['num_episodes']} episodes, {record['wall_clock_seconds']:.1f} s"
     )
+    if record["failed_worlds"]:
+        typer.echo(f"the physics of a world broke down {record['failed_worlds']} times (failed_worlds)")
     for name in [key.removeprefix("per_") for key in record if key.startswith("per_")]:
         typer.echo(_group_table(name, record[f"per_{name}"]))
     if not record["complete"]:

@@ -34,6 +34,14 @@ def summarize(values: Sequence[float]) -> Summary:
     return Summary(mean, std, float(stdtrit(n - 1, 0.975)) * std / math.sqrt(n), n)
 
 
+def wilson(rate: float, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of n cases. It has a width where the share is 0 or 1, too."""
+    z = 1.959964
+    middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(rate * (1.0 - rate) / n + z * z / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
 def bootstrap_means(differences: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarray:
     """Means of resampled differences, (resamples,).
 

@@ -11,18 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.components import find_installed
-from genelab.core.errors import UserError, hint
+from genelab.core.errors import RunStopped, UserError, hint
 from genelab.core.files import make_parent, write_json
 from genelab.core.json_data import read_json
+from genelab.core.ranges import Count, Seed
+from genelab.core.records import check_record
 from genelab.core.registry import find
 from genelab.experiment import provenance
 from genelab.experiment.bundle import resolve_checkpoint
 from genelab.experiment.evaluate import EvalRequest, run_evaluation
+from genelab.experiment.gate import compare_with_reference, read_reference
 from genelab.rl.backends import BACKENDS
 from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
 
-_FIELDS = {"task": str, "checkpoint": str, "episodes": int, "seed": int, "num_envs": int}
+_FIELDS: dict[str, Any] = {"task": str, "checkpoint": str, "episodes": Count, "seed": Seed, "num_envs": Count}
 _REQUIRED = ("task", "checkpoint")
+MEASURED = ("return_mean", "return_std", "return_ci95", "length_mean", "length_ci95", "success_rate")
+"""Metrics of an evaluation that a report keeps."""
 
 
 @dataclass(frozen=True)
@@ -41,22 +46,22 @@ def run_benchmark(request: BenchmarkRequest, say: Callable[[str], None] = print)
     """Evaluate every entry of the suite; compare with the reference if there is one."""
     entries = read_suite(request.suite)
     reference = read_reference(request.reference, entries) if request.reference is not None else None
-    if not request.tolerance >= 0.0:
-        raise UserError(f"--tolerance must not be negative, but is {request.tolerance}")
+    if not 0.0 <= request.tolerance < math.inf:
+        raise UserError(f"--tolerance must be a finite number and not negative, but is {request.tolerance}")
+    if request.episodes is not None and request.episodes < 1:
+        raise UserError(f"--episodes must be at least 1, but is {request.episodes}")
     if request.out is not None:
         make_parent(request.out)
     results = []
     for i, entry in enumerate(entries):
-        record = run_evaluation(_eval_request(entry, request), say=say)
-        keys = ("return_mean", "return_std", "return_ci95", "length_mean", "success_rate")
-        result = {**entry, "num_episodes": record["num_episodes"], **{key: record["metrics"][key] for key in keys}}
-        if reference is not None:
+        result = _measure(entry, request, say)
+        if reference is not None and "failure" not in result:
             result["comparison"] = compare_with_reference(result, reference[i], request.tolerance)
         results.append(result)
         say(_line(result))
     report = {
         "results": results,
-        "passed": all(not result.get("comparison", {}).get("regression", False) for result in results),
+        "passed": not any("failure" in r or r.get("comparison", {}).get("regression") for r in results),
         "tolerance": request.tolerance,
         "measured_at": provenance.now(),
         **provenance.stamp(),
@@ -78,12 +83,7 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
         for key in entry:
             if key not in _FIELDS:
                 raise UserError(f"{label}: unknown field '{key}'{hint(key, _FIELDS)}")
-        for key in _REQUIRED:
-            if key not in entry:
-                raise UserError(f"{label}: '{key}' is missing")
-        for key, value in entry.items():
-            if not isinstance(value, _FIELDS[key]) or isinstance(value, bool):
-                raise UserError(f"{label}: '{key}' must be {_FIELDS[key].__name__}, not {value!r}")
+        check_record(label, entry, _FIELDS, _REQUIRED)
         try:
             find(entry["task"])
             entry["path"] = str(resolve_checkpoint(entry["checkpoint"], relative_to=path.parent))
@@ -94,51 +94,46 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
     return data
 
 
-def read_reference(path: Path, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For each entry of a suite, the result of an earlier report for the same task and checkpoint."""
-    data = read_json(path)
-    results = data.get("results") if isinstance(data, dict) else None
-    if not isinstance(results, list):
-        raise UserError(f"reference '{path}' is not a report of genelab benchmark")
-    found = []
-    for number, entry in enumerate(entries, start=1):
-        same_task = [r for r in results if r.get("task") == entry["task"] and "return_mean" in r]
-        exact = [r for r in same_task if r.get("checkpoint") == entry["checkpoint"]]
-        candidates = exact or same_task
-        if len(candidates) != 1:
-            count = "no result" if not candidates else f"{len(candidates)} results"
-            raise UserError(f"reference '{path}' has {count} for entry {number} of the suite, '{entry['task']}'")
-        found.append(candidates[0])
-    return found
-
-
-def compare_with_reference(result: dict[str, Any], reference: dict[str, Any], tolerance: float) -> dict[str, Any]:
-    """A regression is a drop beyond `tolerance` of the reference's magnitude and beyond its own 95 % interval."""
-    drop = reference["return_mean"] - result["return_mean"]
-    allowed = tolerance * abs(reference["return_mean"])
-    interval = math.hypot(reference.get("return_ci95", 0.0), result["return_ci95"])
-    return {
-        "reference": reference["return_mean"],
-        "drop": drop,
-        "allowed": allowed,
-        "ci95": interval,
-        "regression": not drop <= max(allowed, interval),
-    }
-
-
-def _eval_request(entry: dict[str, Any], request: BenchmarkRequest) -> EvalRequest:
-    return EvalRequest(
+def _measure(entry: dict[str, Any], request: BenchmarkRequest, say: Callable[[str], None]) -> dict[str, Any]:
+    """An entry with what was measured, or with ``failure`` and the reason why its policy could not be evaluated."""
+    asked = EvalRequest(
         task=entry["task"],
         checkpoint=Path(entry.pop("path")),
         num_envs=entry.get("num_envs", 64),
-        episodes=request.episodes or entry.get("episodes", 100),
+        episodes=entry.get("episodes", 100) if request.episodes is None else request.episodes,
         seed=entry.get("seed", 0),
     )
+    try:
+        record = run_evaluation(asked, say=say)
+    except RunStopped as error:  # no reason to leave the others unjudged
+        return {**entry, "failure": str(error)}
+    lengths, success = record["episodes"]["length"], record["episodes"].get("success", ())
+    successes = [length for length, succeeded in zip(lengths, success, strict=False) if succeeded]
+    return {
+        **entry,
+        "num_episodes": record["num_episodes"],
+        **{key: record["metrics"][key] for key in MEASURED},
+        "success_ends_episode": any(length < max(lengths) for length in successes),
+        "failed_worlds": record["failed_worlds"],
+    }
 
 
 def _line(result: dict[str, Any]) -> str:
-    line = f"{result['task']}: return_mean {result['return_mean']:.3f} ± {result['return_ci95']:.3f}"
-    if "comparison" in result:
-        verdict = "REGRESSION" if result["comparison"]["regression"] else "ok"
-        line += f", reference {result['comparison']['reference']:.3f}: {verdict}"
+    if "failure" in result:
+        return f"{result['task']}: FAILED: {result['failure']}"
+    before = result.get("comparison", {})
+
+    def shown(name: str, value: str) -> str:
+        return f"{name} {value}" + (f" (reference {before[name]['reference']:.3f})" if name in before else "")
+
+    parts = [
+        shown("return_mean", f"{result['return_mean']:.3f} ± {result['return_ci95']:.3f}"),
+        shown("length_mean", f"{result['length_mean']:.1f} ± {result['length_ci95']:.1f}"),
+    ]
+    if result["success_rate"] is not None:
+        parts.append(shown("success_rate", f"{result['success_rate']:.3f}"))
+    parts.append(f"failed_worlds {result['failed_worlds']}")
+    line = f"{result['task']}: {', '.join(parts)}"
+    if before:
+        line += f": REGRESSION in {', '.join(before['broke'])}" if before["regression"] else ": ok"
     return line

@@ -70,6 +70,7 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
         "metrics": result["metrics"],
         **result["groups"],
         "episodes": result["episodes"],
+        "failed_worlds": result["failed_worlds"],
         "steps": result["steps"],
         "wall_clock_seconds": result["wall_clock_seconds"],
         "seed": request.seed,

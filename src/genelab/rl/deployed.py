@@ -11,7 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from genelab.core.errors import RunStopped
 from genelab.rl.backends.base import Policy
+from genelab.rl.finite import is_finite, require_finite_weights
 
 
 class Deployed(nn.Module):
@@ -151,8 +153,18 @@ class DeployedPolicy(Policy):
 
     @torch.no_grad()
     def act(self, obs: dict[str, Tensor], deterministic: bool = True) -> Tensor:
-        if not deterministic and self._sample is not None:
-            return self._sample(obs)
+        """Actions (N, A). Raises a `RunStopped` if they are not finite: to go on would look like a result."""
+        if deterministic or self._sample is None:
+            actions = self._mean(obs)
+        else:
+            self._require_finite(obs)  # libraries refuse to draw from what is not
+            actions = self._sample(obs)
+        if not is_finite(actions):
+            self._require_finite(obs)
+            raise RunStopped("the policy's actions are not finite: its numbers overflow")
+        return actions
+
+    def _mean(self, obs: dict[str, Tensor]) -> Tensor:
         value = flat(obs, self._module.obs_groups)
         if self._layers is not None:
             for layer in self._layers:
@@ -169,6 +181,13 @@ class DeployedPolicy(Policy):
                 part[:, env_ids] = 0.0
         if self._forget is not None:
             self._forget(None if env_ids is None else self._mask(env_ids))
+
+    def _require_finite(self, obs: dict[str, Tensor]) -> None:
+        """Raise for the first observation or weight that is not finite."""
+        for name in (*self._module.obs_groups, *self._module.image_groups):
+            if not is_finite(obs[name]):
+                raise RunStopped(f"the policy cannot act: observation group '{name}' is not finite")
+        require_finite_weights(self._module)
 
     def _mask(self, env_ids: Tensor) -> Tensor:
         mask = torch.zeros(self._num_envs, dtype=torch.bool, device=self._device)

@@ -11,12 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError
+from genelab.core.errors import RunStopped, UserError
 from genelab.core.rng import Streams, derive_seed
 from genelab.core.stats import summarize
 from genelab.core.threads import one_torch_thread
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Policy
+from genelab.rl.finite import is_finite
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def evaluate(
     env.require_auto_reset("an evaluation")
     started = time.perf_counter()
     records = _Records(env, episodes_per_env)
+    failed_before = env.failed_worlds
     with one_torch_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "evaluation"))
         obs = env.reset(seed=seed)
@@ -84,12 +86,14 @@ def evaluate(
                 records.add(extras["finished"])
     if not records.returns:
         raise UserError(f"no episode ended within {steps} steps: raise --max-steps")
+    records.require_finite()
     return {
         "num_episodes": len(records.returns),
         "complete": records.complete,
         "metrics": records.metrics(),
         "groups": records.per_group(),
         "episodes": records.arrays(),
+        "failed_worlds": env.failed_worlds - failed_before,
         "steps": steps,
         "wall_clock_seconds": round(time.perf_counter() - started, 3),
     }
@@ -124,16 +128,24 @@ class _Records:
         self._metrics.append(finished.metrics[:, counted])
         self._ends.append(finished.terminations[:, counted])
 
+    def require_finite(self) -> None:
+        """Raise for the first reward term that was not finite in an episode."""
+        for name, values in zip(self._env.cfg.rewards, torch.cat(self._reward_terms, dim=1), strict=True):
+            if not is_finite(values):
+                raise RunStopped(f"the return is not finite: reward term '{name}' is not")
+
     def metrics(self, episodes: list[int] | None = None) -> dict[str, Any]:
         """Means over all recorded episodes, or over those with these indices."""
         chosen = list(range(len(self.returns))) if episodes is None else episodes
         returns = summarize([self.returns[i] for i in chosen])
+        lengths = summarize([self.lengths[i] for i in chosen])
         successes = [self.successes[i] for i in chosen] if self.successes else []
         return {
             "return_mean": returns.mean,
             "return_std": returns.std,
             "return_ci95": returns.ci95,
-            "length_mean": sum(self.lengths[i] for i in chosen) / len(chosen),
+            "length_mean": lengths.mean,
+            "length_ci95": lengths.ci95,
             "success_rate": sum(successes) / len(successes) if successes else None,
             "reward_terms": _means(list(self._env.cfg.rewards), self._reward_terms, chosen),
             "task": _with_ratios(_means(list(self._env.cfg.metrics), self._metrics, chosen)),

@@ -14,7 +14,7 @@ from genelab.experiment.run.reading import Entry, RunData, unique
 GROUPS = {"reward_terms": "Reward term", "task": "Task metric", "terminations": "Termination"}
 """Nested records of the metrics of eval.json, and what one of their members is called."""
 PROTOCOL = ("num_episodes", "seed", "deterministic", "noise", "engine")
-IN_FIRST_TABLE = {"return_mean", "return_std", "return_ci95", "length_mean", "success_rate"}
+IN_FIRST_TABLE = {"return_mean", "return_std", "return_ci95", "length_mean", "length_ci95", "success_rate"}
 
 
 def evaluation(entries: Sequence[Entry]) -> Section | None:

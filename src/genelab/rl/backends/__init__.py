@@ -97,10 +97,14 @@ def train(
 
 
 def load_policy(env: "ManagerBasedRlEnv", agent_cfg: Any, checkpoint: dict[str, Any]) -> "Policy":
-    """The policy of a checkpoint, for the observations of `env`."""
+    """The policy of a checkpoint, for the observations of `env`. A `RunStopped` if its weights are not finite."""
     import torch
+
+    from genelab.rl.finite import require_finite_weights
 
     with torch.random.fork_rng():
         learner = learner_class(agent_cfg)(env, agent_cfg, {}, training=False)
     learner.load_checkpoint(checkpoint, weights_only=True)
-    return learner.trained_policy()
+    policy = learner.trained_policy()
+    require_finite_weights(policy.deployed)
+    return policy

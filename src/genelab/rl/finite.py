@@ -1,0 +1,29 @@
+"""Whether numbers are finite, and which are not."""
+
+import math
+
+from torch import Tensor, nn
+
+from genelab.core.errors import RunStopped
+
+
+def is_finite(values: Tensor) -> bool:
+    """Whether no value is NaN or infinite.
+
+    Their sum tells in a single pass. Where it does not, because large values overflow in it, each value is looked at.
+    """
+    return math.isfinite(float(values.sum())) or bool(values.isfinite().all())
+
+
+def weights_not_finite(network: nn.Module) -> str | None:
+    """The name of the first weight or statistic of a network that is not finite."""
+    for name, values in network.state_dict().items():
+        if isinstance(values, Tensor) and values.is_floating_point() and not is_finite(values):
+            return name
+    return None
+
+
+def require_finite_weights(network: nn.Module) -> None:
+    """Raise a `RunStopped` for a policy whose weights are not finite: so would its actions be."""
+    if (name := weights_not_finite(network)) is not None:
+        raise RunStopped(f"the policy's weights are not finite ({name}), and so its actions are not")
