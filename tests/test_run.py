@@ -1,16 +1,14 @@
 """Runs: what is on disk, that the seed decides everything, and that a run continues exactly wherever it was cut off."""
 
 import json
-import os
 import random
 import resource
 import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,43 +18,12 @@ import torch
 from genelab.core.config import from_dict
 from genelab.experiment.run.directory import new_directory
 from genelab.rl.checkpoint import read_checkpoint, read_tensors
+from runs import leftovers, meta, metrics, start, wait_for_iteration
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
-TIMING = {"steps_per_s", "collect_s", "learn_s"}
 LONG = 40
 """Iterations of the runs that are cut off: a few seconds."""
 LONG_RUN = ("--num-envs", "16", "--max-iterations", str(LONG), "--agent.save_interval", "3")
-
-
-def metrics(directory: Path) -> list[dict[str, float]]:
-    """The lines of metrics.jsonl without what depends on the clock."""
-    lines = map(json.loads, (directory / "metrics.jsonl").read_text().splitlines())
-    return [{key: value for key, value in line.items() if key not in TIMING} for line in lines]
-
-
-def meta(directory: Path) -> dict[str, Any]:
-    return json.loads((directory / "run.json").read_text())
-
-
-def leftovers(directory: Path) -> list[Path]:
-    return [path for path in directory.rglob("*") if path.name.endswith(".tmp")]
-
-
-def start(cwd: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "genelab", *arguments]
-    # Shells start what runs in the background, such as these tests, with Ctrl-C switched off; children inherit that.
-    options |= {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
-
-
-def wait_for_iteration(process: subprocess.Popen[str], directories: Sequence[Path], iteration: int) -> None:
-    """Return when every run has logged that many iterations."""
-    deadline = time.monotonic() + 90
-    files = [directory / "metrics.jsonl" for directory in directories]
-    while not all(file.exists() and file.read_text().count("\n") >= iteration for file in files):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.fixture(scope="module")
@@ -245,7 +212,7 @@ def test_a_recurrent_run_continues_exactly(
     assert metrics(tmp_path / "cut") == metrics(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_saves_a_checkpoint_and_says_how_to_go_on(
     number: signal.Signals,
     uninterrupted: Path,
@@ -447,65 +414,3 @@ def test_a_warm_start_that_is_refused_can_be_repeated_with_the_same_log_dir(
     common = ("--num-envs", 8, "--max-iterations", 1, "--log-dir", tmp_path / "run")
     mistake("train", TASK, *common, "--checkpoint", trained_run / "model_final.pt", "--agent.actor.hidden_dims", 8)
     assert cli("train", TASK, *common).code == 0
-
-
-# Several seeds
-
-TINY = ("--num-envs", "8", "--max-iterations", "3")
-
-
-def test_several_seeds_are_runs_of_their_own_with_a_summary(
-    cli: Callable[..., Any], train_tiny: Callable[..., Any], tmp_path: Path
-) -> None:
-    outcome = cli("train", TASK, "--seeds", "1,2", "--parallel", 2, *TINY, "--log-dir", tmp_path / "runs")
-    assert outcome.code == 0, outcome.out
-    summary = json.loads((tmp_path / "runs/summary.json").read_text())
-    assert (summary["task"], summary["seeds"], summary["failed"]) == (TASK, [1, 2], [])
-    for seed in (1, 2):
-        found = meta(tmp_path / f"runs/seed_{seed}")
-        assert (found["seed"], found["status"]) == (seed, "finished")
-        assert summary["runs"][str(seed)]["weights_sha256"] == found["weights_sha256"]
-    _, alone = train_tiny(tmp_path / "alone", env__num_envs=8, agent__seed=1)
-    assert alone.weights_sha256 == summary["runs"]["1"]["weights_sha256"]
-    assert "95 % interval" in outcome.out
-
-
-def test_a_seed_that_fails_is_named_with_its_log_and_the_others_finish(
-    cli: Callable[..., Any], trained_run: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(trained_run, tmp_path / "runs/seed_1")
-    outcome = cli("train", TASK, "--seeds", "1,2", *TINY, "--log-dir", tmp_path / "runs")
-    assert outcome.code == 1
-    assert f"seed 1: failed, see {tmp_path / 'runs/seed_1.log'}" in outcome.out + outcome.err
-    assert "already holds a run" in (tmp_path / "runs/seed_1.log").read_text()
-    assert meta(tmp_path / "runs/seed_2")["status"] == "finished"
-    summary = json.loads((tmp_path / "runs/summary.json").read_text())
-    assert (summary["seeds"], summary["failed"]) == ([2], [1])
-
-
-def test_several_seeds_have_a_directory_of_their_own_by_default(
-    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert cli("train", TASK, "--seeds", "3", "--num_envs", 8, "--max_iterations", 1).code == 0
-    (parent,) = (tmp_path / "logs/multi-seed" / TASK).iterdir()
-    assert (parent / "seed_3/model_final.pt").is_file()
-
-
-def test_ctrl_c_on_several_seeds_stops_each_with_a_checkpoint(tmp_path: Path) -> None:
-    options = ("--seeds", "1,2", "--parallel", "2", "--num-envs", "16", "--max-iterations", "2000")
-    process = start(tmp_path, "train", TASK, *options, "--log-dir", "runs", start_new_session=True)
-    seeds = [tmp_path / f"runs/seed_{seed}" for seed in (1, 2)]
-    try:
-        wait_for_iteration(process, seeds, 3)
-        os.killpg(process.pid, signal.SIGINT)  # a terminal sends Ctrl-C to the whole group
-        out, err = process.communicate(timeout=60)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == 130
-    assert "--resume runs/seed_<S>" in out
-    assert err == ""
-    for directory in seeds:
-        assert meta(directory)["status"] == "stopped"
-        assert read_tensors(directory / "state/resume.pt")["checkpoint"]["iter"] == meta(directory)["iteration"]

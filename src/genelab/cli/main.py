@@ -18,6 +18,7 @@ from genelab.cli import play as play_command
 from genelab.cli import probe as probe_command
 from genelab.cli import report as report_command
 from genelab.cli import sim2sim as sim2sim_command
+from genelab.cli import summary as summary_command
 from genelab.cli import train as train_command
 from genelab.core.errors import RunStopped, UserError, hint
 
@@ -40,6 +41,7 @@ app.command("eval")(eval_command.evaluate)
 app.command("probe")(probe_command.probe)
 app.command("benchmark")(benchmark_command.benchmark)
 app.command("report")(report_command.report)
+app.command("summary")(summary_command.summary)
 app.command("export")(export_command.export)
 app.command("sim2sim")(sim2sim_command.sim2sim)
 

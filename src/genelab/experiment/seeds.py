@@ -1,4 +1,4 @@
-"""The same training with several seeds, one process each."""
+"""The same training with several seeds, one process each. Repeated, it continues what is unfinished."""
 
 import os
 import signal
@@ -11,11 +11,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from genelab.core.config import to_dict
 from genelab.core.errors import UserError
-from genelab.core.run_files import seed_directory
+from genelab.core.json_data import flatten
+from genelab.core.run_files import RUN_FILE, seed_directory
 from genelab.experiment import provenance
-from genelab.experiment.run.summary import summarise
+from genelab.experiment.run.directory import Run
+from genelab.experiment.run.lock import locked
+from genelab.experiment.run.summary import differences, summarise
+from genelab.experiment.setup import Setup
 from genelab.experiment.train import TrainRequest, resolve_training
+from genelab.experiment.warm_start import file_digest
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -30,75 +36,123 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Callable[[str], None] = print) -> int:
-    """Train every seed in ``<parent>/seed_<S>``, at most `parallel` at once, and summarise. Returns the exit code."""
+    """Train every seed in ``<parent>/seed_<S>``, at most `parallel` at once, and summarise. Returns the exit code.
+
+    Seeds that have finished are left alone, those that were begun are continued.
+    """
     if parallel < 1:
         raise UserError(f"--parallel must be at least 1, not {parallel}")
-    resolve_training(request)  # a mistake is found here, once, and not in every child
-    task, arguments = request.task, _arguments(request)
+    setup = resolve_training(request)  # a mistake is found here, once, and not in every child
     parent = request.log_dir
     if parent is None:
-        parent = Path("logs/multi-seed") / task / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write to '{parent}': {error.strerror}") from error
-    say(f"runs: {parent}")
-    threads = max(1, provenance.cores() // min(parallel, len(seeds)))
-    environment = dict(os.environ)
-    if parallel > 1:  # runs that fight for cores are slower than runs with fewer threads
-        environment.setdefault("OMP_NUM_THREADS", str(threads))
-        if "--env.simulation.threads" not in arguments:
-            arguments = [*arguments, "--env.simulation.threads", str(threads)]
-        say(f"threads per run: {threads}")
-    waiting, running, failed = list(seeds), {}, []
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop the children as Ctrl-C does
-    try:
-        while waiting or running:
-            while waiting and len(running) < parallel:
-                seed = waiting.pop(0)
-                running[seed] = _start(task, seed, parent, arguments, environment)
-                say(f"seed {seed}: started, log {_log(parent, seed)}")
-            time.sleep(0.2)
-            for seed, process in list(running.items()):
-                if process.poll() is None:
-                    continue
-                del running[seed]
-                if process.returncode != 0:
-                    failed.append(seed)
-                say(f"seed {seed}: {'done' if process.returncode == 0 else f'failed, see {_log(parent, seed)}'}")
-    except KeyboardInterrupt:
-        for process in running.values():
-            process.terminate()
-        for process in running.values():
-            process.wait()
-        say(f"stopped; each seed can be continued with --resume {parent}/seed_<S>")
-        return 130
-    summarise(task, parent, [seed for seed in seeds if seed not in failed], failed, say)
-    return 1 if failed else 0
+        parent = Path("logs/multi-seed") / request.task / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    with locked(parent):
+        say(f"runs: {parent}")
+        threads = max(1, provenance.cores() // min(parallel, len(seeds))) if parallel > 1 else None
+        if threads is not None:  # runs that fight for cores are slower than runs with fewer threads
+            say(f"threads per run: {threads}")
+        commands = {}
+        for seed in seeds:
+            command = _command(request, setup, seed_directory(parent, seed), seed, threads)
+            if command is None:
+                say(f"seed {seed}: finished before")
+            else:
+                commands[seed] = command
+        if not _run_all(commands, parent, parallel, threads, say):
+            say(f"stopped; go on with the same command and --log-dir {parent}")
+            return 130
+        summary = summarise(parent, say)
+    return 0 if set(seeds) <= set(summary["seeds"]) else 1
 
 
-def _arguments(request: TrainRequest) -> list[str]:
-    """The command line of a child, but for its seed and directory."""
+def _command(request: TrainRequest, setup: Setup, directory: Path, seed: int, threads: int | None) -> list[str] | None:
+    """The arguments of the process that trains a seed, None if there is nothing left to do."""
+    if not (directory / RUN_FILE).exists():
+        return [*_arguments(request, threads), "--seed", str(seed), "--log-dir", str(directory)]
+    run = Run.open(directory)
+    for change in _changes(run, request, setup):
+        raise UserError(f"'{directory}' is a run with another {change}: choose another --log-dir")
+    _, agent_cfg = run.configs()
+    length = setup.agent_cfg.max_iterations
+    longer = [] if agent_cfg.max_iterations == length else ["--max-iterations", str(length)]
+    if run.meta["status"] == "finished" and not longer:
+        return None
+    return [request.task, "--resume", str(directory), *longer]
+
+
+def _changes(run: Run, request: TrainRequest, setup: Setup) -> list[str]:
+    """What a run was not begun with, of what is asked for now."""
+    asked = {
+        "task": request.task,
+        "warm_start_sha256": None if request.checkpoint is None else file_digest(request.checkpoint),
+        "evaluation": None if request.evaluation is None else asdict(request.evaluation),
+    }
+    names = {"task": "task", "warm_start_sha256": "--checkpoint", "evaluation": "--eval-every"}
+    env_cfg, agent_cfg = run.configs()
+    configs = [
+        flatten({"env": to_dict(env), "agent": to_dict(agent)})
+        for env, agent in ((env_cfg, agent_cfg), (setup.env_cfg, setup.agent_cfg))
+    ]
+    return [names[key] for key, value in asked.items() if run.meta.get(key) != value] + differences(*configs)
+
+
+def _arguments(request: TrainRequest, threads: int | None) -> list[str]:
+    """The arguments of a new run, but for its seed and directory."""
     arguments = [word for path, value in request.overrides for word in (f"--{path}", value)]
     options: dict[str, Any] = {
         "--preset": request.preset,
         "--backend": request.backend,
         "--checkpoint": request.checkpoint,
     }
+    if threads is not None and "--env.simulation.threads" not in arguments:
+        options["--env.simulation.threads"] = threads
     if request.evaluation is not None:
         options |= {f"--eval-{name.replace('_', '-')}": v for name, v in asdict(request.evaluation).items()}
-    return arguments + [str(word) for option in options.items() if option[1] is not None for word in option]
+    return [
+        request.task,
+        *arguments,
+        *(str(word) for option in options.items() if option[1] is not None for word in option),
+    ]
 
 
-def _start(
-    task: str, seed: int, parent: Path, arguments: list[str], environment: dict[str, str]
-) -> subprocess.Popen[bytes]:
-    directory = seed_directory(parent, seed)
-    command = [sys.executable, "-m", "genelab", "train", task, *arguments]
-    command += ["--seed", str(seed), "--log-dir", str(directory)]
-    with _log(parent, seed).open("wb") as log:
+def _run_all(
+    commands: dict[int, list[str]], parent: Path, parallel: int, threads: int | None, say: Callable[[str], None]
+) -> bool:
+    """Run the processes of all seeds, at most `parallel` at once. False if the user stopped them."""
+    environment = dict(os.environ)
+    if threads is not None:
+        environment.setdefault("OMP_NUM_THREADS", str(threads))
+    waiting, running = list(commands), {}
+    for number in (signal.SIGTERM, signal.SIGHUP):  # stop the children as Ctrl-C does
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    try:
+        while waiting or running:
+            while waiting and len(running) < parallel:
+                seed = waiting.pop(0)
+                running[seed] = _start(commands[seed], _log(parent, seed), environment)
+                verb = "continued" if "--resume" in commands[seed] else "started"
+                say(f"seed {seed}: {verb}, log {_log(parent, seed)}")
+            time.sleep(0.2)
+            for seed, process in list(running.items()):
+                if process.poll() is None:
+                    continue
+                del running[seed]
+                say(f"seed {seed}: {'done' if process.returncode == 0 else f'failed, see {_log(parent, seed)}'}")
+    except KeyboardInterrupt:
+        for process in running.values():
+            process.terminate()
+        for process in running.values():
+            process.wait()
+        return False
+    return True
+
+
+def _start(arguments: list[str], log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "genelab", "train", *arguments]
+    with log.open("ab") as file:
         # In a session of its own, so that Ctrl-C reaches it once, through `train_seeds`: twice would stop it unsaved.
-        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+        return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
 
 
 def _log(parent: Path, seed: int) -> Path:

@@ -166,7 +166,7 @@ def _eval_callback(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, say: Callab
 
 @contextmanager
 def _stop_on_signal(run: Run) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the run after the present iteration; a second one ends it at once."""
+    """Ctrl-C, SIGTERM and a closed terminal end the run after the present iteration; a second one ends it at once."""
 
     def request_stop(number: int, frame: Any) -> None:
         run.stop_requested = True
@@ -175,7 +175,9 @@ def _stop_on_signal(run: Run) -> Iterator[None]:
 
     previous = {}
     try:
-        for name in (signal.SIGINT, signal.SIGTERM):
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if name == signal.SIGHUP and signal.getsignal(name) == signal.SIG_IGN:
+                continue  # nohup: the run is to outlive its terminal
             previous[name] = signal.signal(name, request_stop)
     except ValueError:  # not in the main thread: signals are someone else's business
         pass

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_json
-from genelab.core.run_files import SUMMARY_FILE, seed_directory
+from genelab.core.run_files import RUN_FILE, SUMMARY_FILE, seed_directory
 from genelab.core.stats import summarize
 from genelab.core.table import Table
 from genelab.envs import ManagerBasedRlEnv
@@ -18,21 +19,69 @@ from genelab.rl.evaluator import RandomPolicy, evaluate
 BASELINE_WORLDS = 64
 BASELINE_SEED = 0
 
+MAY_DIFFER = {"agent.seed", "agent.max_iterations", "env.simulation.threads"}
+"""What runs of one training may have each to itself."""
 
-def summarise(task: str, parent: Path, done: list[int], failed: list[int], say: Callable[[str], None]) -> None:
-    """Write and print what the finished seeds reached."""
-    summary: dict[str, Any] = {"task": task, "seeds": done, "failed": failed}
+
+def summarise(parent: Path, say: Callable[[str], None] = print) -> dict[str, Any]:
+    """Write and print what the finished seeds below a directory reached, from their files alone."""
+    runs, notes = _find_runs(parent)
+    done = [seed for seed, run in runs.items() if run is not None and run.status == "finished"]
+    failed = [seed for seed, run in runs.items() if run is None or run.status == "failed"]
+    found = [run for run in runs.values() if run is not None]
+    _check_alike(parent, found)
+    summary: dict[str, Any] = {
+        "task": found[0].meta["task"] if found else None,
+        "seeds": done,
+        "failed": failed,
+        "unfinished": [seed for seed in runs if seed not in (*done, *failed)],
+    }
     if done:
         summary["baseline"] = measure_baseline(seed_directory(parent, done[0]))
         baseline = summary["baseline"]["return_mean"]
-        found = [read_run(seed_directory(parent, seed), []) for seed in done]
-        curves = [return_curve(run) for run in found]
-        described = [_describe(run, curve, baseline) for run, curve in zip(found, curves, strict=True)]
-        runs = dict(zip(map(str, done), described, strict=True))
-        summary |= {"runs": runs, "metrics": _over_seeds(described, curves, baseline)}
-        _print(runs, summary["metrics"], say)
-    write_json(parent / SUMMARY_FILE, summary)
+        finished = [run for run in found if run.status == "finished"]
+        curves = [return_curve(run) for run in finished]
+        described = [_describe(run, curve, baseline) for run, curve in zip(finished, curves, strict=True)]
+        by_seed = dict(zip(map(str, done), described, strict=True))
+        summary |= {"runs": by_seed, "metrics": _over_seeds(described, curves, baseline)}
+        _print(by_seed, summary["metrics"], say)
+    for note in notes:
+        say(note)
+    for kind in ("failed", "unfinished"):
+        if summary[kind]:
+            say(f"{kind}: seed {', '.join(map(str, summary[kind]))}")
+    try:
+        write_json(parent / SUMMARY_FILE, summary)
+    except OSError as error:
+        raise RunStopped(f"cannot write '{parent / SUMMARY_FILE}': {error.strerror}") from error
     say(f"summary: {parent / SUMMARY_FILE}")
+    return summary
+
+
+def _find_runs(parent: Path) -> tuple[dict[int, RunData | None], list[str]]:
+    """The run of every seed, None where it ended before there was one; and notes on what is not readable."""
+    names = (path.name.removeprefix("seed_").removesuffix(".log") for path in parent.glob("seed_*"))
+    seeds = sorted({int(name) for name in names if name.lstrip("-").isdecimal()})
+    if not seeds:
+        what = "is one run" if (parent / RUN_FILE).exists() else "has no directory seed_<S>"
+        raise UserError(f"'{parent}' {what}: a summary is over the directory of several seeds")
+    notes: list[str] = []
+    homes = {seed: seed_directory(parent, seed) for seed in seeds}
+    return {seed: read_run(home, notes) if (home / RUN_FILE).exists() else None for seed, home in homes.items()}, notes
+
+
+def _check_alike(parent: Path, runs: list[RunData]) -> None:
+    for run in runs[1:]:
+        for other in differences(runs[0].config, run.config):
+            raise UserError(
+                f"the runs in '{parent}' are not of one training: {runs[0].name} and {run.name} differ in {other}"
+            )
+
+
+def differences(config: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """Dotted paths at which the configs of two runs differ, other than in what may."""
+    paths = dict.fromkeys((*config, *other))
+    return [path for path in paths if path not in MAY_DIFFER and config.get(path) != other.get(path)]
 
 
 def measure_baseline(directory: Path) -> dict[str, float]:

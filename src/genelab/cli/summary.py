@@ -1,0 +1,23 @@
+"""genelab summary"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def summary(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The directory of several seeds.", show_default=False)
+    ],
+) -> None:
+    """Summarise the seeds of a training again from their files: a table, and summary.json.
+
+    Example: genelab summary logs/multi-seed/GeneLab-Inverted-Pendulum-v0/2026-01-31_12-00-00
+    """
+    from genelab.core.errors import UserError
+    from genelab.experiment.run.summary import summarise
+
+    if not directory.is_dir():
+        raise UserError(f"there is no directory '{directory}'")
+    summarise(directory, say=typer.echo)
