@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from genelab import mdp
-from genelab.core.config import from_dict, to_dict
+from genelab.core.config import to_dict
 from genelab.core.errors import UserError
+from genelab.core.registry import TaskSpec
+from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, RewardTermCfg
 from genelab.envs.gym import GymVectorEnv
 from goal_task import GOAL_TASK, SPEC, env_cfg
@@ -39,7 +41,8 @@ def test_rewards_of_other_goals_keep_the_shape_of_the_batch():
     assert env.goal.reward(torch.zeros(5, 3, 1), torch.ones(5, 3, 1)).shape == (5, 3)
 
 
-def test_a_goal_survives_the_round_trip_of_its_config_with_its_defaults():
+def test_a_goal_survives_the_round_trip_of_its_config_with_its_defaults(offer: Callable[[TaskSpec], None]):
+    offer(SPEC)
     cfg = env_cfg()
     assert cfg.goal is not None
     assert cfg.goal.params == {"within": 0.1}

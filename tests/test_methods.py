@@ -10,8 +10,9 @@ import torch
 from rsl_rl.algorithms import PPO as RslRlPPO  # noqa: N811
 
 from estimator_method import EstimatorCfg
-from genelab.core.config import from_dict, to_dict
+from genelab.core.config import to_dict
 from genelab.core.registry import TaskSpec, find, register, unregister
+from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
@@ -113,6 +114,7 @@ def estimator_task() -> Iterator[str]:
         summary="A pendulum with a method of its own",
         env=find(PENDULUM).env,
         agents={"rsl_rl": "test_methods:estimator_agent"},
+        packages=("estimator_method",),
     )
     register(spec)
     yield spec.id

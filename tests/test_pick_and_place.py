@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from genelab import mdp
-from genelab.core.config import from_dict, to_dict
+from genelab.core.config import to_dict
 from genelab.core.errors import UserError
 from genelab.core.registry import find
+from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.experiment.collect import CollectRequest, run_collection
 from genelab.mdp import lift_and_place

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import pytest
 
 from genelab import mdp
-from genelab.core.config import from_dict, to_dict
+from genelab.core.config import to_dict
 from genelab.core.errors import UserError
 from genelab.core.overrides import apply, validate
 from genelab.core.ranges import Count, Interval, NonNegative, Positive, Range, Share, Sizes, rules_of
+from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnv, RewardTermCfg
 from genelab.experiment.setup import resolve
 from genelab.experiment.train import TrainRequest, resolve_training
@@ -68,7 +69,7 @@ def test_values_at_the_ends_of_their_ranges_are_accepted_and_infinity_where_it_i
 
 def test_a_config_with_ranges_survives_the_round_trip_through_plain_data() -> None:
     leg = Leg(share=0.5, layers=(4, 2))
-    assert from_dict(Leg, to_dict(leg)) == leg
+    assert from_dict(Leg, to_dict(leg, Leg)) == leg
 
 
 @pytest.mark.parametrize(

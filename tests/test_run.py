@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from genelab.core.config import from_dict
+from genelab.core.stored_config import from_dict
 from genelab.experiment.run.directory import new_directory
 from genelab.rl.checkpoint import read_checkpoint, read_tensors
 from runs import leftovers, meta, metrics, start, wait_for_iteration

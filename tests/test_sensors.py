@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from genelab import mdp
-from genelab.core.config import from_dict, to_dict
+from genelab.core.config import to_dict
 from genelab.core.errors import UserError
 from genelab.core.math import quat_mul
 from genelab.core.overrides import apply
 from genelab.core.registry import find
+from genelab.core.stored_config import from_dict
 from genelab.envs import (
     ManagerBasedRlEnv,
     ManagerBasedRlEnvCfg,

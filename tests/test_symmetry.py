@@ -10,9 +10,10 @@ import torch
 from tensordict import TensorDict
 
 from genelab import mdp
-from genelab.core.config import from_dict, to_dict
+from genelab.core.config import to_dict
 from genelab.core.errors import UserError
 from genelab.core.registry import find
+from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, ObservationTermCfg
 from genelab.mdp.symmetry import Mirror
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg, RslRlSymmetryCfg

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from genelab.core.config import from_dict, to_dict
+from genelab.core.config import to_dict
 from genelab.core.overrides import leaves
 from genelab.core.registry import find, load, tasks
+from genelab.core.stored_config import from_dict
 from genelab.core.table import cell
 from genelab.envs import ManagerBasedRlEnv
 

@@ -12,10 +12,11 @@ import torch
 from tensordict import TensorDict
 
 from genelab import mdp
-from genelab.core.config import from_dict, to_dict
+from genelab.core.config import to_dict
 from genelab.core.errors import UserError
 from genelab.core.overrides import apply, validate
 from genelab.core.registry import find
+from genelab.core.stored_config import from_dict
 from genelab.engines import make_engine
 from genelab.engines.base import Engine
 from genelab.engines.pictures import Painter

@@ -1,4 +1,4 @@
-"""Configs are trees of dataclasses; this module turns them into JSON and back.
+"""Configs are trees of dataclasses; this module turns them into JSON. `genelab.core.stored_config` reads them back.
 
 Rules that make the round trip exact: sequences are tuples, functions are module-level (stored as ``"module:name"``),
 and a node whose class is a subclass of the declared one carries its class under the key ``"class"``.
@@ -10,11 +10,9 @@ import hashlib
 import json
 import types
 import typing
-from collections.abc import Callable
 from typing import Any, Union
 
 from genelab.core.errors import UserError
-from genelab.core.registry import load
 
 CLASS_KEY = "class"
 
@@ -83,40 +81,6 @@ def to_dict(value: Any, declared: Any = None) -> Any:
     raise UserError(f"a config cannot hold a {type(value).__name__}: {value!r}")
 
 
-def from_dict(declared: Any, data: Any) -> Any:
-    """The config that `to_dict` turned into `data`."""
-    if isinstance(data, dict):
-        cls: Any = load(data[CLASS_KEY]) if CLASS_KEY in data else _dataclass_of(declared)
-        if cls is None:
-            value_type = dict_value_type(declared)
-            return {key: from_dict(value_type, item) for key, item in data.items()}
-        if not isinstance(cls, type) or not dataclasses.is_dataclass(cls):
-            raise UserError(f"'{data[CLASS_KEY]}' is not a config class")
-        declared_types = field_types(cls)
-        unknown = set(data) - set(declared_types) - {CLASS_KEY}
-        if unknown:
-            raise UserError(f"{cls.__name__} has no field '{sorted(unknown)[0]}': the config is from another version")
-        return cls(**{name: from_dict(declared_types[name], item) for name, item in data.items() if name != CLASS_KEY})
-    if isinstance(data, list):
-        return tuple(from_dict(Any, item) for item in data)
-    if isinstance(data, str) and any(_is_callable_type(member) for member in members(declared)):
-        return load(data)
-    if isinstance(data, int) and not isinstance(data, bool) and float in members(declared):
-        return float(data) if int not in members(declared) else data
-    return data
-
-
 def digest(value: Any) -> str:
     """A short hash of a config, equal for equal configs."""
     return hashlib.sha256(json.dumps(to_dict(value), sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _dataclass_of(declared: Any) -> type | None:
-    for member in members(declared):
-        if isinstance(member, type) and dataclasses.is_dataclass(member):
-            return member
-    return None
-
-
-def _is_callable_type(declared: Any) -> bool:
-    return declared is Callable or typing.get_origin(declared) is Callable

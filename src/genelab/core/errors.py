@@ -1,7 +1,9 @@
 """Errors that are the user's to fix: one line, the nearest valid name, exit code 2."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 
 class UserError(Exception):
@@ -10,6 +12,21 @@ class UserError(Exception):
 
 class RunStopped(Exception):  # noqa: N818
     """A run that could not go on through no mistake in the request (disk full, diverged policy). Exit code 1."""
+
+
+@contextmanager
+def about(path: Path) -> Iterator[None]:
+    """Name a file in the errors that its content leads to."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"'{path}': {error}") from error
+
+
+def reason(error: Exception) -> str:
+    """Why something failed, in one line: an exception's first one, or its type if it says nothing."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def hint(name: str, valid: Iterable[str]) -> str:

@@ -14,13 +14,21 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"cannot read '{path}': {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"'{path}' is not JSON: {error}") from error
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
     """The records of a file with one JSON record per line; none if there is no such file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    if not path.exists():
+        return []
+    try:
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"'{path}' is not a file of JSON lines: {error}") from error
+    if not all(isinstance(record, dict) for record in records):
+        raise UserError(f"'{path}' has a line that is no record")
+    return records
 
 
 def finite(value: Any) -> float | None:

@@ -39,6 +39,11 @@ class TaskSpec:
     tags: tuple[str, ...] = ()
     published: str = ""
     """The published result this task is compared with, in words."""
+    packages: tuple[str, ...] = ()
+    """Other packages with terms or config classes of this task, beside those that the references above are in.
+
+    Stored configs may name only what genelab and these packages define (`genelab.core.references`).
+    """
 
     def env_cfg(self, play: bool = False) -> Any:
         return load(self.env)(play=play)
@@ -71,6 +76,8 @@ class TaskSpec:
 
 
 _registered: dict[str, TaskSpec] = {}
+_offering: set[str] = set()
+"""Modules of the entry points that offered tasks."""
 _plugins_loaded = False
 
 
@@ -100,8 +107,19 @@ def find(task_id: str) -> TaskSpec:
     return known[task_id]
 
 
+def packages() -> set[str]:
+    """Top-level packages that have tasks here, by an entry point or by `register`."""
+    named = set(_offering)
+    for spec in tasks().values():
+        named.update((spec.env, *spec.agents.values(), spec.presets or "", spec.demonstrator or "", *spec.packages))
+    return {module.partition(":")[0].partition(".")[0] for module in named} - {""}
+
+
 def load(reference: str) -> Any:
-    """The object that ``"module:name"`` refers to."""
+    """The object that ``"module:name"`` refers to. For strings in code only: those in files may be a stranger's.
+
+    `genelab.core.references` is for the latter.
+    """
     module, _, name = reference.partition(":")
     try:
         target: Any = importlib.import_module(module)
@@ -122,5 +140,6 @@ def _load_plugins() -> None:
             offer: Callable[[], Iterable[TaskSpec]] = entry_point.load()
             for spec in offer():
                 register(spec)
+            _offering.add(entry_point.module)
         except Exception as error:  # another package's fault must not take the whole command down
             warnings.warn(f"tasks of '{entry_point.value}' are not available: {error}", stacklevel=2)

@@ -19,6 +19,7 @@ from genelab.core.ranges import (
     Seconds,
     Threads,
 )
+from genelab.core.references import takes
 from genelab.scene.options import PhysicsOptionsCfg
 from genelab.scene.scene import SceneCfg
 
@@ -54,7 +55,7 @@ class TermCfg:
     `params` is completed with the defaults of the function's signature, so that a stored config says everything.
     """
 
-    func: Callable[..., Any]
+    func: Callable[..., Any] = field(metadata=takes("env"))
     """``func(env, **params)``. A class is made once per environment as ``func(env, **params)`` and then called."""
     params: dict[str, Any] = field(default_factory=dict, kw_only=True)
 
@@ -177,7 +178,7 @@ class GoalCfg:
     So a learner can pay any step for any goal (hindsight). The task's one reward term is then `mdp.goal_reward`.
     """
 
-    reward: Callable[..., Any]
+    reward: Callable[..., Any] = field(metadata=takes("achieved", "desired"))
     """``reward(achieved, desired, **params)``: goals (…, d) to rewards (…,)."""
     params: dict[str, Any] = field(default_factory=dict)
     achieved: str = "achieved_goal"
@@ -232,7 +233,7 @@ class ManagerBasedEnvCfg:
     """Number of worlds."""
     decimation: Annotated[int, Range(1, 1000)] = 1
     """Physics steps per control step."""
-    playback: Callable[..., Any] | None = None
+    playback: Callable[..., Any] | None = field(default=None, metadata=takes("env", "step"))
     """``playback(env, step)`` sets ``env.engine.ctrl`` before each control step. None leaves it at zero."""
     camera: str | None = None
     """Camera of videos, by its name in the compiled scene. None: a free camera."""

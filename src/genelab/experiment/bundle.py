@@ -16,8 +16,7 @@ def directory() -> Path:
 
 def bundled_checkpoint(task: str) -> Path | None:
     """The bundled checkpoint of a task, or None if there is none."""
-    path = directory() / f"{task}.pt"
-    return path if path.is_file() else None
+    return next((path for path in directory().glob("*.pt") if path.stem == task), None)
 
 
 def resolve_checkpoint(name: str | Path, relative_to: Path | None = None) -> Path:

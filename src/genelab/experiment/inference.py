@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from genelab.core.config import from_dict
 from genelab.core.errors import UserError
 from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
@@ -41,7 +40,7 @@ def setup_policy(
 
 def load_policy(env: ManagerBasedRlEnv, checkpoint: dict[str, Any]) -> Policy:
     """The policy of a checkpoint, with its own normalisation statistics, for these worlds."""
-    return backends.load_policy(env, from_dict(Any, checkpoint[INFO_KEY]["agent"]), checkpoint)
+    return backends.load_policy(env, backends.stored_agent_cfg(checkpoint[INFO_KEY]["agent"]), checkpoint)
 
 
 def resolve_policy(

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from genelab.core.config import CLASS_KEY, field_types, from_dict, is_config, to_dict
+from genelab.core.config import CLASS_KEY, field_types, is_config, to_dict
 from genelab.core.errors import UserError
 from genelab.core.overrides import Change, check_read, configs, leaves, show, validate
 from genelab.core.overrides import apply as apply_overrides
 from genelab.core.registry import TaskSpec, find
+from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnvCfg, RampCfg, SimulationCfg
 
 PRESETS = ("auto", "cpu", "reference")

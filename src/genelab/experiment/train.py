@@ -12,6 +12,7 @@ import torch
 from genelab.core.config import digest, is_config, to_dict
 from genelab.core.errors import UserError
 from genelab.core.overrides import validate
+from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.bundle import PREFIX
@@ -100,6 +101,9 @@ def _resume_locked(
     task: str, directory: Path, overrides: list[tuple[str, str]], say: Callable[[str], None]
 ) -> tuple[Run, TrainResult]:
     run = Run.open(directory)
+    for key in (*_SOURCE_KEYS, "env_changes", "evaluation"):
+        if key not in run.meta:
+            raise UserError(f"'{directory / RUN_FILE}' is not the record of a genelab run: it does not say its {key}")
     if run.meta["task"] != task:
         raise UserError(f"'{directory}' is a run of task '{run.meta['task']}', not of '{task}'")
     env_cfg, agent_cfg = run.configs()

@@ -10,9 +10,11 @@ from typing import Any
 import torch
 
 from genelab.core.errors import UserError
+from genelab.core.stored_config import check_fields
+from genelab.rl.backends import stored_agent_cfg
 
 INFO_KEY = "infos"
-REQUIRED = ("task", "backend", "agent", "env_changes")
+ORIGIN = {"task": str, "backend": str, "agent": dict[str, Any], "env_changes": dict[str, Any]}
 """What a checkpoint must say about its origin."""
 
 
@@ -20,9 +22,12 @@ def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
     """A checkpoint of `task` (of any if None), or a `UserError` that says what the file is instead."""
     data = read_tensors(path)
     infos = data.get(INFO_KEY) if isinstance(data, dict) else None
-    missing = [key for key in REQUIRED if not isinstance(infos, dict) or key not in infos]
-    if not isinstance(infos, dict) or missing:
-        raise UserError(f"'{path}' is not a genelab checkpoint: it does not say its {missing[0]}")
+    try:
+        infos = infos if isinstance(infos, dict) else {}
+        check_fields(infos, ORIGIN, required=ORIGIN)
+        stored_agent_cfg(infos["agent"])
+    except UserError as error:
+        raise UserError(f"'{path}' is not a genelab checkpoint: {error}") from error
     if task is not None and infos["task"] != task:
         raise UserError(f"'{path}' is a checkpoint of task '{infos['task']}', not of '{task}'")
     return data

@@ -7,17 +7,22 @@ import json
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 
-from genelab.core.config import from_dict, to_dict
-from genelab.core.errors import RunStopped, UserError
+from genelab.core.config import to_dict
+from genelab.core.errors import RunStopped, UserError, about
 from genelab.core.files import write_atomic, write_json, write_text
 from genelab.core.json_data import read_json
+from genelab.core.ranges import Range
 from genelab.core.run_files import AGENT_FILE, ENV_FILE, LOCK_FILE, METRICS_FILE, RUN_FILE, STATE_FILE
+from genelab.core.stored_config import check_fields, from_dict
+from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment.run.console import make_progress
+from genelab.rl.backends import stored_agent_cfg
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
+from genelab.rl.eval_callback import EvalSettings
 
 
 def new_directory(backend: str, task: str, root: Path = Path("logs")) -> Path:
@@ -28,6 +33,18 @@ def new_directory(backend: str, task: str, root: Path = Path("logs")) -> Path:
         number += 1
         candidate = stem.with_name(f"{stem.name}_{number}")
     return candidate
+
+
+META = {
+    **dict.fromkeys(("task", "backend", "engine", "preset"), str),
+    **dict.fromkeys(("git_commit", "warm_start", "warm_start_sha256"), str | None),
+    "seed": int,
+    "torch_threads": Annotated[int, Range(1, 1024)],
+    "versions": dict[str, Any],
+    "env_changes": dict[str, Any],
+    "evaluation": EvalSettings | None,
+}
+"""Entries of run.json that a run is continued by, and their types."""
 
 
 class Run:
@@ -50,6 +67,7 @@ class Run:
         run = cls(directory, meta)
         run._created = all(path.name == LOCK_FILE for path in directory.glob("*"))
         try:
+            from_dict(type(env_cfg), to_dict(env_cfg))  # what could not be read back is an error before the training
             write_json(directory / ENV_FILE, to_dict(env_cfg))
             write_json(directory / AGENT_FILE, to_dict(agent_cfg))
             meta["status"] = "running"
@@ -65,14 +83,20 @@ class Run:
         if not path.is_file():
             raise UserError(f"no run at '{directory}' (there is no {RUN_FILE})")
         meta = read_json(path)
-        if not isinstance(meta, dict) or not {"task", "backend", "torch_threads"} <= meta.keys():
-            raise UserError(f"'{path}' is not the record of a genelab run")
+        try:
+            check_fields(meta, META, required=("task", "backend", "torch_threads"))
+        except UserError as error:
+            raise UserError(f"'{path}' is not the record of a genelab run: {error}") from error
         return cls(directory, meta)
 
     def configs(self) -> tuple[Any, Any]:
         """The environment and agent configs the run was started with."""
-        env_cfg, agent_cfg = (from_dict(Any, read_json(self.directory / name)) for name in (ENV_FILE, AGENT_FILE))
-        return env_cfg, agent_cfg
+        env_path, agent_path = self.directory / ENV_FILE, self.directory / AGENT_FILE
+        env_data, agent_data = read_json(env_path), read_json(agent_path)
+        with about(env_path):
+            env_cfg = from_dict(ManagerBasedRlEnvCfg, env_data, "env")
+        with about(agent_path):
+            return env_cfg, stored_agent_cfg(agent_data)
 
     def keep_agent_config(self, agent_cfg: Any) -> None:
         """Store an agent config that a resume has changed."""
@@ -103,7 +127,13 @@ class Run:
     def load_state(self) -> dict[str, Any] | None:
         """The last stored state, or None if the run starts from nothing."""
         path = self.directory / STATE_FILE
-        return read_tensors(path) if path.exists() else None
+        if not path.exists():
+            return None
+        state = read_tensors(path, "state of a run")
+        with about(path):
+            check_fields(state, {}, required=("checkpoint",))
+            check_fields(state["checkpoint"], {"iter": int}, required=("iter",))
+        return state
 
     def close(self, status: str) -> None:
         """Flush the logs and write down how the run ended."""
@@ -150,7 +180,11 @@ class _Logs:
 
         path = directory / METRICS_FILE
         if path.exists():
-            lines = [line for line in path.read_text().splitlines() if 0 < _iteration_of(line) <= iteration]
+            lines = [
+                line
+                for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
+                if 0 < _iteration_of(line) <= iteration
+            ]
             write_text(path, "".join(line + "\n" for line in lines))
         self._file = path.open("a", buffering=1, encoding="utf-8")
         self._writer = SummaryWriter(str(directory), purge_step=iteration + 1)
@@ -171,5 +205,5 @@ class _Logs:
 def _iteration_of(line: str) -> int:
     try:
         return int(json.loads(line)["iteration"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return -1  # the half-written last line of a killed run

@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from genelab.core.components import Component, load_component
-from genelab.core.errors import UserError
+from genelab.core.config import CLASS_KEY
+from genelab.core.errors import UserError, reason
 from genelab.core.registry import load
+from genelab.core.run_files import STATE_FILE
+from genelab.core.stored_config import from_dict
 
 if TYPE_CHECKING:
     from genelab.envs import ManagerBasedRlEnv
@@ -58,6 +61,15 @@ def backend_of(agent_cfg: Any) -> Backend:
     raise UserError(f"no backend trains a {type(agent_cfg).__name__}")
 
 
+def stored_agent_cfg(data: Any) -> Any:
+    """An agent config from a file."""
+    if not isinstance(data, dict) or CLASS_KEY not in data:
+        raise UserError("it is no agent config: it does not say its class")
+    agent_cfg = from_dict(Any, data, "agent")
+    backend_of(agent_cfg)
+    return agent_cfg
+
+
 def learner_class(agent_cfg: Any) -> "type[Learner]":
     """The learner of an agent config, if its library is installed."""
     return load_component("backend", backend_of(agent_cfg).name, BACKENDS)
@@ -88,7 +100,13 @@ def train(
     learner = learner_class(agent_cfg)(env, agent_cfg, infos, hooks)
     state = run.load_state()
     if state is not None:
-        learner.load_state(state)
+        path = run.directory / STATE_FILE
+        try:
+            learner.load_state(state)
+        except UserError as error:
+            raise UserError(f"'{path}': {error}") from error
+        except Exception as error:  # its structure can be wrong in any way
+            raise UserError(f"'{path}' is not the state of this run: {reason(error)}") from error
     else:
         if warm_start is not None:
             learner.begin_with(warm_start)

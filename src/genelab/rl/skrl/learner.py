@@ -134,7 +134,7 @@ class SkrlLearner(TimestepLearner):
             for name, module in self.agent.checkpoint_modules.items():
                 if not (weights_only and isinstance(module, torch.optim.Optimizer)):
                     module.load_state_dict(checkpoint["modules"][name])
-        except (RuntimeError, KeyError, ValueError) as error:
+        except Exception as error:  # the structure of a checkpoint can be wrong in any way
             raise does_not_fit(error) from error
         for name, value in checkpoint["remembered"].items() if not weights_only else ():
             if name == "log_entropy_coefficient":  # its optimiser holds the tensor itself
