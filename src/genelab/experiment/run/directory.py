@@ -19,7 +19,7 @@ from genelab.core.ranges import Range
 from genelab.core.run_files import AGENT_FILE, ENV_FILE, LOCK_FILE, METRICS_FILE, RUN_FILE, STATE_FILE
 from genelab.core.stored_config import check_fields, from_dict
 from genelab.envs import ManagerBasedRlEnvCfg
-from genelab.experiment.run.console import make_progress
+from genelab.experiment.console import describe, open_display
 from genelab.rl.backends import stored_agent_cfg
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
 from genelab.rl.eval_callback import EvalSettings
@@ -107,11 +107,11 @@ class Run:
         self.meta |= changes
         self._write_json(RUN_FILE, self.meta)
 
-    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float]) -> None:
+    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float], unit: str = "iteration") -> None:
         """Record one iteration."""
         try:
             if self._logs is None:
-                self._logs = _Logs(self.directory, iteration - 1, total_iterations)
+                self._logs = _Logs(self.directory, iteration - 1, total_iterations, unit)
             self._logs.write(iteration, metrics)
         except OSError as error:
             raise self._write_failed(error) from error
@@ -174,7 +174,7 @@ class Run:
 class _Logs:
     """metrics.jsonl, TensorBoard events and the progress display."""
 
-    def __init__(self, directory: Path, iteration: int, total_iterations: int):
+    def __init__(self, directory: Path, iteration: int, total_iterations: int, unit: str):
         """Continue after `iteration`. Lines of iterations that are about to be run again are dropped."""
         from torch.utils.tensorboard.writer import SummaryWriter
 
@@ -188,16 +188,17 @@ class _Logs:
             write_text(path, "".join(line + "\n" for line in lines))
         self._file = path.open("a", buffering=1, encoding="utf-8")
         self._writer = SummaryWriter(str(directory), purge_step=iteration + 1)
-        self._progress = make_progress(total_iterations, iteration)
+        self._display = open_display()
+        self._progress = self._display.row("training", total_iterations, unit, start=iteration)
 
     def write(self, iteration: int, metrics: dict[str, float]) -> None:
         self._file.write(json.dumps({"iteration": iteration, **metrics}) + "\n")
         for name, value in metrics.items():
             self._writer.add_scalar(name if "/" in name else f"train/{name}", value, iteration)
-        self._progress.update(iteration, metrics)
+        self._progress.update(iteration, describe(metrics))
 
     def close(self) -> None:
-        self._progress.close()
+        self._display.close()
         self._writer.close()
         self._file.close()
 

@@ -1,0 +1,71 @@
+"""What running commands show: live lines on a terminal, plain lines in a pipe."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from genelab.experiment.console import duration, open_display
+from terminal import run_in_terminal, screen
+
+TASK = "GeneLab-Inverted-Pendulum-v0"
+GO1 = "Genelab-Velocity-Flat-Unitree-Go1-v0"
+TINY = ("--num-envs", 8, "--max-iterations", 6, "--log-dir", "run")
+
+Genelab = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-3, "0 s"), (45, "45 s"), (480, "8 min"), (5000, "83 min"), (7800, "2 h 10 min"), (273_600, "3 d 4 h")],
+)
+def test_times_are_given_in_words(seconds: float, text: str):
+    assert duration(seconds) == text
+
+
+def test_plain_lines_come_at_intervals_and_at_the_end(capsys: pytest.CaptureFixture[str]):
+    display = open_display(interval_s=1000.0)
+    row = display.row("training", 3, "iteration")
+    for done in (1, 2, 3):
+        row.update(done, "return 1.00")
+    display.close()
+    assert capsys.readouterr().out == "training: iteration 3/3, return 1.00\n"
+
+
+def test_plain_lines_say_how_long_it_will_take(capsys: pytest.CaptureFixture[str]):
+    display = open_display(interval_s=0.0)
+    display.row("training", 1_000_000_000, "step", start=10).update(11)
+    assert re.fullmatch(r"training: step 11/1000000000, ETA (\d+ [smhdin]+ ?)+\n", capsys.readouterr().out)
+
+
+def test_evaluations_during_training_stand_on_lines_of_their_own_above_the_bar(tmp_path: Path):
+    code, written = run_in_terminal("train", TASK, *TINY, "--eval-every", 3, "--eval-episodes", 2, cwd=tmp_path)
+    assert code == 0, written
+    lines = screen(written)
+    evaluations = [number for number, line in enumerate(lines) if line.startswith("evaluation at iteration")]
+    [bar] = [number for number, line in enumerate(lines) if line.startswith("training ")]
+    assert len(evaluations) == 2
+    assert all("━" not in lines[number] for number in evaluations)
+    assert max(evaluations) < bar
+    assert "6/6 iterations" in lines[bar]
+    assert all(len(line) <= 100 for line in lines[: bar + 1])
+
+
+def test_a_bar_is_cut_to_a_narrow_terminal(tmp_path: Path):
+    code, written = run_in_terminal("train", TASK, *TINY, cwd=tmp_path, columns=50)
+    assert code == 0, written
+    [bar] = [line for line in screen(written) if line.startswith("training ")]
+    assert len(bar) <= 50
+
+
+@pytest.mark.parametrize("backend", ["skrl", "sb3"])
+def test_libraries_that_count_steps_say_steps(backend: str, genelab: Genelab, tmp_path: Path):
+    pytest.importorskip("skrl" if backend == "skrl" else "stable_baselines3")
+    train = ("train", TASK, "--backend", backend, "--num-envs", 8, "--max-iterations", 256, "--log-dir", "run")
+    done = genelab(*train, "--eval-every", 256, "--eval-episodes", 1, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^training: step \d+/256, ", done.stdout, re.MULTILINE)
+    assert re.search(r"^evaluation at step \d+: ", done.stdout, re.MULTILINE)
+    assert "iteration " not in done.stdout
