@@ -69,3 +69,28 @@ def test_libraries_that_count_steps_say_steps(backend: str, genelab: Genelab, tm
     assert re.search(r"^training: step \d+/256, ", done.stdout, re.MULTILINE)
     assert re.search(r"^evaluation at step \d+: ", done.stdout, re.MULTILINE)
     assert "iteration " not in done.stdout
+
+
+def test_an_evaluation_shows_its_episodes_on_a_terminal_and_leaves_only_the_result(trained_run: Path, tmp_path: Path):
+    model = trained_run / "model_final.pt"
+    code, written = run_in_terminal("eval", TASK, model, "--episodes", 4, cwd=tmp_path)
+    assert code == 0, written
+    assert "evaluation" in written
+    assert "/4 episodes" in written
+    assert "━" not in "".join(screen(written))
+
+
+def test_a_probe_shows_its_steps_on_a_terminal(tmp_path: Path):
+    settings = ("--num-envs", 1, "--seconds", 1.5, "--env.episode_length_s", 1.5)
+    code, written = run_in_terminal("probe", GO1, f"bundled:{GO1}", *settings, cwd=tmp_path)
+    assert code == 0, written
+    assert "fixed commands" in written
+    assert "/75 steps" in written
+
+
+def test_a_comparison_shows_its_steps_on_a_terminal(tmp_path: Path):
+    settings = ("--engines", "mujoco", "--episodes", 1, "--env.episode_length_s", 0.5)
+    code, written = run_in_terminal("sim2sim", TASK, "bundled", *settings, cwd=tmp_path)
+    assert code in (0, 1), written
+    assert "/50 steps" in written
+    assert "━" not in "".join(screen(written))
