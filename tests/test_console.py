@@ -71,6 +71,23 @@ def test_libraries_that_count_steps_say_steps(backend: str, genelab: Genelab, tm
     assert "iteration " not in done.stdout
 
 
+def test_output_in_a_pipe_has_no_control_codes(genelab: Genelab, tmp_path: Path):
+    done = genelab("train", TASK, *TINY, "--seeds", "1,2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\r" not in done.stdout + done.stderr
+
+
+def test_training_with_seeds_shows_one_live_line_per_seed(tmp_path: Path):
+    code, written = run_in_terminal("train", TASK, *TINY, "--seeds", "1,2", cwd=tmp_path)
+    assert code == 0, written
+    bars = [line for line in screen(written) if "━" in line]
+    assert len(bars) == 2
+    for seed, bar in zip((1, 2), bars, strict=True):
+        assert re.match(rf"seed {seed} ━+ 6/6 iterations  .*steps/s.*, done$", bar)
+    assert "waiting" in written
+
+
 def test_an_evaluation_shows_its_episodes_on_a_terminal_and_leaves_only_the_result(trained_run: Path, tmp_path: Path):
     model = trained_run / "model_final.pt"
     code, written = run_in_terminal("eval", TASK, model, "--episodes", 4, cwd=tmp_path)

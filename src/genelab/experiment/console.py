@@ -50,8 +50,9 @@ class Row:
         self.done, self.status, self._updated = done, status, time.monotonic()
         self._display.show(self)
 
-    def wait(self, status: str) -> None:
-        """Say why it has not begun yet; the time until now does not count."""
+    def begin(self, done: int, status: str) -> None:
+        """So much was done before; the time until now does not count."""
+        self.done = self._start = done
         self.status, self._begin = status, time.monotonic()
 
     @property
