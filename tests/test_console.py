@@ -40,6 +40,16 @@ def test_plain_lines_say_how_long_it_will_take(capsys: pytest.CaptureFixture[str
     assert re.fullmatch(r"training: step 11/1000000000, ETA (\d+ [smhdin]+ ?)+\n", capsys.readouterr().out)
 
 
+def test_plain_lines_about_work_with_a_result_leave_standard_output_to_the_result(
+    capsys: pytest.CaptureFixture[str],
+):
+    display = open_display(interval_s=0.0, keep=False)
+    display.row("evaluation", 2, "episode").update(1)
+    captured = capsys.readouterr()
+    assert captured.err.startswith("evaluation: episode 1/2")
+    assert captured.out == ""
+
+
 def test_evaluations_during_training_stand_on_lines_of_their_own_above_the_bar(tmp_path: Path):
     code, written = run_in_terminal("train", TASK, *TINY, "--eval-every", 3, "--eval-episodes", 2, cwd=tmp_path)
     assert code == 0, written

@@ -56,7 +56,7 @@ def evaluate(
         f"{record['num_episodes']} episodes, {record['wall_clock_seconds']:.1f} s"
     )
     if record["failed_worlds"]:
-        typer.echo(f"the physics of a world broke down {record['failed_worlds']} times (failed_worlds)")
+        say(f"the physics of a world broke down {record['failed_worlds']} times (failed_worlds)")
     for name in [key.removeprefix("per_") for key in record if key.startswith("per_")]:
         say(_group_table(name, record[f"per_{name}"]))
     if not record["complete"]:

@@ -84,7 +84,8 @@ class Display(Protocol):
 def open_display(interval_s: float = PLAIN_INTERVAL_S, keep: bool = True) -> Display:
     """Live lines if standard output is a terminal that can show them, else a line per work every few seconds.
 
-    `keep`: what was reached in the end stays to be read.
+    `keep`: what was reached in the end stays to be read. Otherwise a result follows, and plain lines go to standard
+    error: what a command writes to a file is the same every time.
     """
     live = sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
     return _Live(keep) if live else _Lines(interval_s, keep)
@@ -123,9 +124,9 @@ class _Lines:
         if now - row.shown < self._interval_s and not last:
             return
         row.shown = now
-        say(
-            ", ".join(part for part in (f"{row.label}: {row.unit} {row.done}/{row.total}", row.status, row.eta) if part)
-        )
+        parts = (f"{row.label}: {row.unit} {row.done}/{row.total}", row.status, row.eta)
+        line = ", ".join(part for part in parts if part)
+        print(line, file=sys.stdout if self._keep else sys.stderr, flush=True)
 
     def close(self) -> None:
         """Nothing is left to clear."""

@@ -51,12 +51,13 @@ class SeedLines:
 
 
 def last_line(path: Path) -> dict[str, Any] | None:
-    """The last complete line of a file of JSON lines, without reading all of it; None while there is none."""
+    """The last complete line of a run's metrics, without reading all of them; None while there is none."""
     try:
         with path.open("rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - TAIL))
             whole = file.read().rpartition(b"\n")[0]
-        return json.loads(whole.rpartition(b"\n")[2])
+        line = json.loads(whole.rpartition(b"\n")[2])
     except (OSError, ValueError):
         return None
+    return line if isinstance(line, dict) and {"iteration", "steps_per_s"} <= line.keys() else None
