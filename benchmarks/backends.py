@@ -17,6 +17,7 @@ from typing import Any
 
 from common import RESULTS, save
 
+from genelab.core.json_data import read_json_lines
 from genelab.core.overrides import show
 from genelab.experiment.run.directory import Run
 from genelab.experiment.train import TrainRequest, train
@@ -59,7 +60,7 @@ def learn(backend: str, algorithm: str, seed: int) -> dict[str, Any]:
 
 def _record(run: Run) -> dict[str, Any]:
     def rows(name: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (run.directory / name).read_text().splitlines()]
+        return read_json_lines(run.directory / name)
 
     metrics = rows("metrics.jsonl")
     steps_of = {row["iteration"]: row["steps"] for row in metrics}

@@ -10,9 +10,11 @@ A run is kept under its preset, and its engine unless that is the default; `--na
 """
 
 import argparse
-import json
 import shutil
 from pathlib import Path
+
+from genelab.core.files import write_json
+from genelab.core.json_data import read_json, read_json_lines
 
 RESULTS = Path(__file__).parent.parent / "results"
 CURVE_POINTS = 100
@@ -20,19 +22,19 @@ CURVE_POINTS = 100
 
 def collect(run: Path, name: str | None) -> None:
     """Copy one run's record and evaluation, with its training time and a learning curve."""
-    meta = json.loads((run / "run.json").read_text())
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    meta = read_json(run / "run.json")
+    lines = read_json_lines(run / "metrics.jsonl")
     meta["train_seconds"] = round(sum(line["collect_s"] + line["learn_s"] for line in lines), 1)
     meta["samples"] = int(lines[-1]["steps"])
     every = max(1, len(lines) // CURVE_POINTS)
     kept = [*lines[every - 1 : -1 : every], lines[-1]]
     meta["curve"] = [[line["iteration"], round(line.get("return_mean", float("nan")), 4)] for line in kept]
-    evaluation = json.loads((run / "eval.json").read_text())
+    evaluation = read_json(run / "eval.json")
     kind = name or (meta["preset"] if meta["engine"] == "mujoco" else f"{meta['preset']}-{meta['engine']}")
     target = RESULTS / meta["task"] / kind / f"seed_{meta['seed']}"
     target.mkdir(parents=True, exist_ok=True)
-    (target / "run.json").write_text(json.dumps(meta, indent=1) + "\n")
-    (target / "eval.json").write_text(json.dumps(evaluation, indent=1) + "\n")
+    write_json(target / "run.json", meta)
+    write_json(target / "eval.json", evaluation)
     if (run / "probe.json").exists():
         shutil.copy(run / "probe.json", target / "probe.json")
     print(

@@ -1,6 +1,5 @@
 """What tests of trainings share: reading a run directory, and trainings in processes of their own."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -9,17 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from genelab.core.json_data import read_json, read_json_lines
+
 TIMING = {"steps_per_s", "collect_s", "learn_s"}
 
 
 def metrics(directory: Path) -> list[dict[str, float]]:
     """The lines of metrics.jsonl without what depends on the clock."""
-    lines = map(json.loads, (directory / "metrics.jsonl").read_text().splitlines())
+    lines = read_json_lines(directory / "metrics.jsonl")
     return [{key: value for key, value in line.items() if key not in TIMING} for line in lines]
 
 
 def meta(directory: Path) -> dict[str, Any]:
-    return json.loads((directory / "run.json").read_text())
+    return read_json(directory / "run.json")
 
 
 def leftovers(directory: Path) -> list[Path]:

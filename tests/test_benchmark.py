@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from genelab.core.json_data import read_json
 from genelab.experiment.bundle import directory
 from genelab.experiment.gate import compare_with_reference
 from genelab.rl.backends import BACKENDS
@@ -151,7 +152,7 @@ def test_a_benchmark_of_nothing_is_an_error(
 
 def test_a_drop_exits_with_one_and_names_the_task(suite: Path, cli: Callable[..., Any], tmp_path: Path) -> None:
     cli("benchmark", "--suite", suite, "--out", tmp_path / "good.json")
-    better = json.loads((tmp_path / "good.json").read_text())
+    better = read_json(tmp_path / "good.json")
     better["results"][0]["return_mean"] += 100.0
     (tmp_path / "better.json").write_text(json.dumps(better))
     outcome = cli("benchmark", "--suite", suite, "--reference", tmp_path / "better.json")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from genelab.cli.main import run as genelab_command
+from genelab.core.json_data import read_json, read_json_lines
 from genelab.core.stats import summarize
 from genelab.experiment.pages.numbers import duration, number, plus_minus, si, tick_labels, ticks
 from genelab.experiment.pages.plots import thin
@@ -77,7 +78,7 @@ def read(path: Path) -> Page:
 
 
 def rows_of(directory: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    return read_json_lines(directory / "metrics.jsonl")
 
 
 def write_rows(directory: Path, rows: list[dict[str, Any]]) -> None:
@@ -192,7 +193,7 @@ def test_run_metrics_are_shown_whatever_they_are_called(runs: Path) -> None:
 
 
 def test_provenance_says_what_ran_where_and_with_what(runs: Path) -> None:
-    meta = json.loads((runs / "single/run.json").read_text())
+    meta = read_json(runs / "single/run.json")
     text = read(write_report([runs / "single"])).text
     for value in (meta["command"], meta["git_commit"], meta["machine"]["cpu"], f"torch {meta['versions']['torch']}"):
         assert re.sub(r"\s+", " ", str(value)) in text
@@ -220,9 +221,9 @@ def test_names_are_escaped(runs: Path, tmp_path: Path) -> None:
     evil = "<script>alert('x')</script>\"&"
     home = runs / "<b>&run"
     shutil.copytree(runs / "single", home)
-    meta = json.loads((home / "run.json").read_text()) | {"task": evil, "command": evil, "status": evil, "seed": evil}
+    meta = read_json(home / "run.json") | {"task": evil, "command": evil, "status": evil, "seed": evil}
     (home / "run.json").write_text(json.dumps(meta))
-    env = json.loads((home / "params/env.json").read_text()) | {evil: evil}
+    env = read_json(home / "params/env.json") | {evil: evil}
     (home / "params/env.json").write_text(json.dumps(env))
     write_rows(home, [{**row, f"reward/{evil}": 1.0} for row in rows_of(home)])
     found = read(write_report([home, runs / "single"], tmp_path / "evil.html"))
@@ -255,7 +256,7 @@ def test_a_half_written_last_line_is_left_out_and_noted(runs: Path) -> None:
 
 
 def test_a_killed_run_shows_how_far_it_came(runs: Path) -> None:
-    meta = json.loads((runs / "single/run.json").read_text()) | {"status": "running"}
+    meta = read_json(runs / "single/run.json") | {"status": "running"}
     (runs / "single/run.json").write_text(json.dumps(meta))
     write_rows(runs / "single", rows_of(runs / "single")[:2])
     text = read(write_report([runs / "single"])).text
@@ -291,7 +292,7 @@ def test_files_that_are_not_readable_are_noted(runs: Path) -> None:
     (runs / "parent/seed_1/eval.json").write_text('{"metrics": ')
     (runs / "parent/summary.json").write_text("[]")
     text = read(write_report([runs / "parent"])).text
-    assert "eval.json is not readable and is left out" in text
+    assert re.search("left out: '.*/eval.json' is not JSON", text)
     assert "summary.json is left out: it holds no record" in text
 
 
@@ -315,7 +316,7 @@ def test_a_mistake_is_one_line(runs: Path, mistake: Callable[..., str]) -> None:
     assert "is a directory" in mistake("report", runs / "single", "--out", runs)
     assert "DIR" in mistake("report")
     (runs / "single/run.json").write_text("{")
-    assert "is not readable" in mistake("report", runs / "single")
+    assert "is not JSON" in mistake("report", runs / "single")
 
 
 def test_a_report_that_cannot_be_written_is_one_line(runs: Path, mistake: Callable[..., str]) -> None:

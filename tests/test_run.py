@@ -1,6 +1,5 @@
 """Runs: what is on disk, that the seed decides everything, and that a run continues exactly wherever it was cut off."""
 
-import json
 import random
 import resource
 import shlex
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 
+from genelab.core.json_data import read_json
 from genelab.core.stored_config import from_dict
 from genelab.experiment.run.directory import new_directory
 from genelab.rl.checkpoint import read_checkpoint, read_tensors
@@ -48,9 +48,7 @@ def test_run_json_says_what_was_run_with_what_and_how_it_ended(trained_run: Path
 
 
 def test_a_run_can_be_rebuilt_from_its_params(trained_run: Path) -> None:
-    env_cfg, agent_cfg = (
-        from_dict(Any, json.loads((trained_run / f"params/{name}.json").read_text())) for name in ("env", "agent")
-    )
+    env_cfg, agent_cfg = (from_dict(Any, read_json(trained_run / f"params/{name}.json")) for name in ("env", "agent"))
     assert env_cfg.num_envs == 16
     assert agent_cfg.max_iterations == 3
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from genelab import mdp
 from genelab.cli.main import run as genelab_command
+from genelab.core.json_data import read_json
 from genelab.engines import ENGINES
 from genelab.engines.description import Description, describe_model
 from genelab.engines.mujoco import MujocoEngine
@@ -476,7 +477,7 @@ def test_a_run_whose_task_has_changed_since_is_stopped(
     (run / "params").mkdir(parents=True)
     for name in ("run.json", "model_final.pt", "params/agent.json"):
         (run / name).write_bytes((trained_run / name).read_bytes())
-    env = json.loads((trained_run / "params/env.json").read_text())
+    env = read_json(trained_run / "params/env.json")
     env["actions"]["cart"]["scale"] = 0.5
     (run / "params/env.json").write_text(json.dumps(env))
     line = mistake("sim2sim", TASK, run, "--engines", "mujoco", "--out", tmp_path, *SHORT, code=1)

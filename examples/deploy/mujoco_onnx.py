@@ -84,11 +84,28 @@ def run_episode(world: World, policy: Policy, observer: Observer, max_steps: int
 
 def load(path: Path, random: np.random.Generator, noise: bool = False) -> tuple[World, Policy, Observer]:
     """Everything an episode needs, from a policy file and what lies beside it."""
-    metadata = json.loads(path.with_name(f"{path.name}.metadata.json").read_text(encoding="utf-8"))
+    metadata = read_metadata(path.with_name(f"{path.name}.metadata.json"))
     model = path.read_bytes()
-    if hashlib.sha256(model).hexdigest() != metadata["sha256"]:
-        raise SystemExit(f"'{path}' is damaged, or its metadata are of another file: the sha256 differs")
+    scene = path.parent / metadata["scene"]["file"]
+    for file, content, expected in (
+        (path, model, metadata["sha256"]),
+        (scene, scene.read_bytes(), metadata["scene"]["sha256"]),
+    ):
+        if hashlib.sha256(content).hexdigest() != expected:
+            raise SystemExit(f"'{file}' is damaged, or its metadata are of another file: the sha256 differs")
     return World(metadata, path.parent, random), Policy(model), Observer(metadata, random if noise else None)
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """What an export says of itself. Its last entry is a checksum of the others."""
+    try:
+        metadata = json.loads(path.read_text(encoding="utf-8"))
+        expected = metadata.pop("checksum")
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise SystemExit(f"'{path}' is damaged, or no metadata of an export: {error!r}") from error
+    if hashlib.sha256(json.dumps(metadata).encode()).hexdigest()[:16] != expected:
+        raise SystemExit(f"'{path}' is damaged or was changed: its checksum does not fit")
+    return metadata
 
 
 def main() -> None:

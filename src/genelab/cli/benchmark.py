@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from genelab.experiment.console import say
-
 
 def benchmark(
     suite: Annotated[str, typer.Option(help="JSON list of what to evaluate, or 'bundled'.")] = "bundled",
@@ -36,8 +34,8 @@ def benchmark(
             tolerance=tolerance,
             episodes=episodes,
         ),
-        say=say,
+        say=typer.echo,
     )
     if out is not None:
-        say(f"report: {out}")
+        typer.echo(f"report: {out}")
     return 0 if report["passed"] else 1

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 import typer
 
 from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
-from genelab.experiment.console import say
 
 
 def export(
@@ -38,10 +37,10 @@ def export(
         out=out,
         opset=opset,
     )
-    metadata = run_export(request, say)
+    metadata = run_export(request, say=typer.echo)
     check = metadata["self_check"]
-    say(
+    typer.echo(
         f"{metadata['obs_dim']} raw observations -> {metadata['action_dim']} actions, "
         f"max error {check['max_error']:.1e} over {check['observations']} observations"
     )
-    say(f"written to {request.path}, {request.path}.metadata.json and {request.path}.scene.xml")
+    typer.echo(f"written to {request.path}, {request.path}.metadata.json and {request.path}.scene.xml")

@@ -21,7 +21,6 @@ from genelab.cli import sim2sim as sim2sim_command
 from genelab.cli import summary as summary_command
 from genelab.cli import train as train_command
 from genelab.core.errors import RunStopped, UserError, hint
-from genelab.experiment.console import say
 
 CONTEXT = {"token_normalize_func": lambda name: name.replace("_", "-"), "help_option_names": ["-h", "--help"]}
 
@@ -60,9 +59,9 @@ def _options(
     ctx: typer.Context, version: bool = typer.Option(False, "--version", help="Show the version and exit.")
 ) -> None:
     if version:
-        say(f"genelab {__version__}")
+        typer.echo(f"genelab {__version__}")
     elif ctx.invoked_subcommand is None:
-        say(ctx.get_help())
+        typer.echo(ctx.get_help())
 
 
 def split_overrides(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 import typer
 
 from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, shortcuts
-from genelab.experiment.console import say
 
 
 def play(
@@ -51,5 +50,5 @@ def play(
             video=video,
             seed=seed,
         ),
-        say=say,
+        say=typer.echo,
     )

@@ -7,7 +7,6 @@ import typer
 
 from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
 from genelab.core.table import Table
-from genelab.experiment.console import say
 
 
 def probe(
@@ -40,7 +39,7 @@ def probe(
             seed=seed,
             out=out,
         ),
-        say=say,
+        say=typer.echo,
     )
     rows = []
     for row in record["directions"]:
@@ -49,6 +48,6 @@ def probe(
         rows.append((row["direction"], achieved, ratio, f"{row['falls']}/{row['worlds']}"))
     pushed = record["random_with_pushes"]
     rows.append((f"random, pushed, {pushed['seconds']:g} s", "-", "-", f"{pushed['falls']}/{pushed['worlds']}"))
-    say(Table(("direction", "achieved", "of command", "falls"), rows))
+    typer.echo(Table(("direction", "achieved", "of command", "falls"), rows))
     if out is not None:
-        say(f"written to {out}")
+        typer.echo(f"written to {out}")

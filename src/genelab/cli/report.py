@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from genelab.experiment.console import say
-
 
 def report(
     directories: Annotated[
@@ -22,4 +20,4 @@ def report(
     """
     from genelab.experiment.report import write_report
 
-    say(f"report: {write_report(directories, out)}")
+    typer.echo(f"report: {write_report(directories, out)}")

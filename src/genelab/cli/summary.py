@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from genelab.experiment.console import say
-
 
 def summary(
     directory: Annotated[
@@ -22,4 +20,4 @@ def summary(
 
     if not directory.is_dir():
         raise UserError(f"there is no directory '{directory}'")
-    summarise(directory, say)
+    summarise(directory, say=typer.echo)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from genelab.core.checksums import sealed
 from genelab.core.errors import UserError
 
 
@@ -48,5 +49,5 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write `data` as indented JSON to `path` atomically."""
-    write_text(path, json.dumps(data, indent=2) + "\n")
+    """Write `data` as indented JSON to `path` atomically, a record with its checksum."""
+    write_text(path, json.dumps(sealed(data) if isinstance(data, dict) else data, indent=2) + "\n")

@@ -5,30 +5,49 @@ import math
 from pathlib import Path
 from typing import Any
 
+from genelab.core.checksums import sealed, unsealed
 from genelab.core.errors import UserError
 
 
 def read_json(path: Path) -> Any:
     """The data of a JSON file, or a `UserError` that says why there is none."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"cannot read '{path}': {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise UserError(f"'{path}' is not JSON: {error}") from error
+    return unsealed(data, f"'{path}'") if isinstance(data, dict) else data
+
+
+def json_line(record: dict[str, Any]) -> str:
+    """A record as a line of a file with one record per line."""
+    return json.dumps(sealed(record)) + "\n"
+
+
+def parse_json_line(line: str, where: str) -> dict[str, Any]:
+    """The record that `json_line` wrote, or a `UserError`."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where} is not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise UserError(f"{where} holds no record")
+    return unsealed(record, where)
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a file with one JSON record per line; none if there is no such file."""
+    """The records of a file with one per line; none if there is no such file.
+
+    A last line without an end is left out: a process was killed while it wrote it.
+    """
     if not path.exists():
         return []
     try:
-        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"'{path}' is not a file of JSON lines: {error}") from error
-    if not all(isinstance(record, dict) for record in records):
-        raise UserError(f"'{path}' has a line that is no record")
-    return records
+        *lines, _cut_off = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, ValueError) as error:
+        raise UserError(f"'{path}' is not readable: {error}") from error
+    return [parse_json_line(line, f"'{path}' line {number}") for number, line in enumerate(lines, 1)]
 
 
 def finite(value: Any) -> float | None:

@@ -3,12 +3,12 @@
 The file is checked before it appears: loaded in its own runtime and compared with the policy on a real rollout.
 """
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from genelab.core.checksums import file_sha256
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_atomic, write_json, write_text
 from genelab.experiment import provenance
@@ -88,13 +88,13 @@ def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> di
             "format": request.format,
             "opset": opset,
             "file": path.name,
-            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "sha256": file_sha256(path),
             "exported_at": provenance.now(),
             "git_commit": provenance.git_commit(),
             "torch_version": provenance.versions()["torch"],
             "versions": provenance.versions("onnx", "onnxruntime"),
             **describe(env, deployed, layout),
-            "scene": {"file": scene.name, **describe_scene(env)},
+            "scene": {"file": scene.name, "sha256": file_sha256(scene), **describe_scene(env)},
             "self_check": {"max_error": errors[0], "tolerance": TOLERANCE, "observations": recording.observations},
             "golden": _golden(recording, deployed),
         }

@@ -1,8 +1,8 @@
 """Reading what a training is to begin with: the weights of another one, also of a task that shows less."""
 
-import hashlib
 from pathlib import Path
 
+from genelab.core.checksums import file_sha256
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.bundle import resolve_checkpoint
 from genelab.experiment.setup import apply_run_changes, resolve
@@ -27,4 +27,4 @@ def read_warm_start(path: Path, task: str) -> WarmStart:
 
 def file_digest(checkpoint: Path) -> str:
     """sha256 of a checkpoint's file."""
-    return hashlib.sha256(resolve_checkpoint(checkpoint).read_bytes()).hexdigest()
+    return file_sha256(resolve_checkpoint(checkpoint))

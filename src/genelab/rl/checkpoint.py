@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from genelab.core.checksums import check_archive
 from genelab.core.errors import UserError
 from genelab.core.stored_config import check_fields
 from genelab.rl.backends import stored_agent_cfg
@@ -44,6 +45,7 @@ def read_tensors(path: Path, what: str = "checkpoint") -> Any:
     if not path.is_file():
         raise UserError(f"no {what} at '{path}'")
     try:
+        check_archive(path)  # torch does not
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file fails in whatever way its bytes suggest
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

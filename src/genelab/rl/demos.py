@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from genelab.core.checksums import check_archive
 from genelab.core.errors import UserError
 from genelab.core.files import write_atomic
 from genelab.envs import ManagerBasedRlEnv
@@ -97,7 +98,7 @@ def read_demos(path: Path, task: str, env: ManagerBasedRlEnv, groups: tuple[str,
 
 
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """All arrays of a file. Nothing in it is executed, and numpy's archives notice damaged bytes."""
+    """All arrays of a file. Nothing in it is executed."""
     if not path.is_file():
         raise UserError(f"no file of demonstrations at '{path}'")
     try:
@@ -105,6 +106,7 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
             members = archive.namelist()
         if any(member.endswith("/data.pkl") for member in members):
             raise UserError(f"'{path}' is torch's format, which demonstrations no longer have: collect them again")
+        check_archive(path)
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except UserError:

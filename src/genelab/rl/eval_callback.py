@@ -1,13 +1,12 @@
 """Evaluation during training, on worlds of its own: it changes nothing in the run it watches."""
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from genelab.core.files import write_json, write_text
-from genelab.core.json_data import read_json, read_json_lines
+from genelab.core.json_data import json_line, read_json, read_json_lines
 from genelab.core.run_files import BEST_META_FILE, BEST_MODEL, EVALUATIONS_FILE
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.rl.backends.base import Snapshot, TrainingRun
@@ -55,7 +54,7 @@ class EvalCallback:
             policy = snapshot.policy(self._env.num_envs)
             result = evaluate(self._env, policy, self._protocol.episodes_per_env, seed=self._settings.seed)
         except Exception as error:  # whatever it is, it is no reason to lose the training
-            self._say(f"evaluation at {snapshot.unit} {snapshot.iteration} failed: {type(error).__name__}: {error}")
+            self._say(f"evaluation at iteration {snapshot.iteration} failed: {type(error).__name__}: {error}")
             return
         record = {
             "iteration": snapshot.iteration,
@@ -70,7 +69,7 @@ class EvalCallback:
         best = self._best()
         improved = math.isfinite(value) and (best is None or value > best["return_mean"])
         mark = ", the best so far" if improved else ""
-        self._say(f"evaluation at {snapshot.unit} {snapshot.iteration}: return_mean {value:.3f}{mark}")
+        self._say(f"evaluation at iteration {snapshot.iteration}: return_mean {value:.3f}{mark}")
         if improved:
             name = f"{BEST_MODEL}{self._suffix}"
             self._run.save_checkpoint(name, snapshot.checkpoint())
@@ -82,7 +81,7 @@ class EvalCallback:
         if self._lines is None:
             self._lines = [line for line in read_json_lines(path) if line["iteration"] < record["iteration"]]
         self._lines.append(record)
-        write_text(path, "".join(json.dumps(line) + "\n" for line in self._lines))
+        write_text(path, "".join(map(json_line, self._lines)))
 
     def _best(self) -> dict[str, Any] | None:
         path = self._run.directory / BEST_META_FILE

@@ -5,7 +5,6 @@ A fixed number of episodes from every world, so that short episodes are not over
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,12 +63,11 @@ def evaluate(
     seed: int = 0,
     deterministic: bool = True,
     max_steps: int | None = None,
-    watch: Callable[[int, float], None] | None = None,
 ) -> dict[str, Any]:
     """Run `episodes_per_env` episodes in every world; return metrics and per-episode arrays.
 
     The seed fixes everything: resets, noise and, for a stochastic policy, its samples. The global generator is left
-    as it was. `watch` is told the number of episodes so far and their mean return whenever some have ended.
+    as it was.
     """
     env.require_auto_reset("an evaluation")
     started = time.perf_counter()
@@ -86,8 +84,6 @@ def evaluate(
             if extras["finished"] is not None:
                 policy.reset(extras["finished"].env_ids)
                 records.add(extras["finished"])
-                if watch is not None and records.returns:
-                    watch(len(records.returns), sum(records.returns) / len(records.returns))
     if not records.returns:
         raise UserError(f"no episode ended within {steps} steps: raise --max-steps")
     records.require_finite()

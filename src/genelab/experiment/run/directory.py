@@ -3,7 +3,6 @@
 `genelab.core.run_files` lists the files. Every one but the growing logs appears by write-then-rename.
 """
 
-import json
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -13,13 +12,13 @@ import torch
 
 from genelab.core.config import to_dict
 from genelab.core.errors import RunStopped, UserError, about
-from genelab.core.files import write_atomic, write_json, write_text
+from genelab.core.files import write_atomic, write_json
 from genelab.core.json_data import read_json
 from genelab.core.ranges import Range
-from genelab.core.run_files import AGENT_FILE, ENV_FILE, LOCK_FILE, METRICS_FILE, RUN_FILE, STATE_FILE
+from genelab.core.run_files import AGENT_FILE, BEST_META_FILE, ENV_FILE, LOCK_FILE, RUN_FILE, STATE_FILE
 from genelab.core.stored_config import check_fields, from_dict
 from genelab.envs import ManagerBasedRlEnvCfg
-from genelab.experiment.console import describe, open_display
+from genelab.experiment.run.logs import Logs, check_lines, count_lines
 from genelab.rl.backends import stored_agent_cfg
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
 from genelab.rl.eval_callback import EvalSettings
@@ -54,7 +53,7 @@ class Run:
         self.directory = directory
         self.meta = meta
         self.stop_requested = False
-        self._logs: _Logs | None = None
+        self._logs: Logs | None = None
         self._created = False
 
     @classmethod
@@ -107,11 +106,11 @@ class Run:
         self.meta |= changes
         self._write_json(RUN_FILE, self.meta)
 
-    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float], unit: str = "iteration") -> None:
+    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float]) -> None:
         """Record one iteration."""
         try:
             if self._logs is None:
-                self._logs = _Logs(self.directory, iteration - 1, total_iterations, unit)
+                self._logs = Logs(self.directory, iteration - 1, total_iterations)
             self._logs.write(iteration, metrics)
         except OSError as error:
             raise self._write_failed(error) from error
@@ -122,7 +121,18 @@ class Run:
 
     def save_state(self, data: dict[str, Any]) -> None:
         """Store what exact resume needs, replacing the previous state."""
+        try:
+            if self._logs is not None:
+                self._logs.sync()
+        except OSError as error:
+            raise self._write_failed(error) from error
         self._save(STATE_FILE, data)
+
+    def check_records(self, iteration: int) -> None:
+        """An error if what was recorded up to the iteration of the saved state is damaged."""
+        check_lines(self.directory, self.meta, iteration)
+        if (path := self.directory / BEST_META_FILE).exists():
+            read_json(path)
 
     def load_state(self) -> dict[str, Any] | None:
         """The last stored state, or None if the run starts from nothing."""
@@ -140,7 +150,7 @@ class Run:
         try:
             if self._logs is not None:
                 self._logs.close()
-            self.update_meta(status=status)
+            self.update_meta(status=status, lines=count_lines(self.directory))
         except (OSError, RunStopped):
             if status != "failed":  # a run that failed for lack of space cannot say so on the same disk
                 raise
@@ -169,42 +179,3 @@ class Run:
         saved = saved_checkpoints(self.directory)
         kept = f"{saved[-1].name} and the state to resume from are intact" if saved else "nothing had been saved yet"
         return RunStopped(f"cannot write to '{self.directory}': {reason}; {kept}")
-
-
-class _Logs:
-    """metrics.jsonl, TensorBoard events and the progress display."""
-
-    def __init__(self, directory: Path, iteration: int, total_iterations: int, unit: str):
-        """Continue after `iteration`. Lines of iterations that are about to be run again are dropped."""
-        from torch.utils.tensorboard.writer import SummaryWriter
-
-        path = directory / METRICS_FILE
-        if path.exists():
-            lines = [
-                line
-                for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
-                if 0 < _iteration_of(line) <= iteration
-            ]
-            write_text(path, "".join(line + "\n" for line in lines))
-        self._file = path.open("a", buffering=1, encoding="utf-8")
-        self._writer = SummaryWriter(str(directory), purge_step=iteration + 1)
-        self._display = open_display()
-        self._progress = self._display.row("training", total_iterations, unit, start=iteration)
-
-    def write(self, iteration: int, metrics: dict[str, float]) -> None:
-        self._file.write(json.dumps({"iteration": iteration, **metrics}) + "\n")
-        for name, value in metrics.items():
-            self._writer.add_scalar(name if "/" in name else f"train/{name}", value, iteration)
-        self._progress.update(iteration, describe(metrics))
-
-    def close(self) -> None:
-        self._display.close()
-        self._writer.close()
-        self._file.close()
-
-
-def _iteration_of(line: str) -> int:
-    try:
-        return int(json.loads(line)["iteration"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return -1  # the half-written last line of a killed run

@@ -4,7 +4,6 @@ A directory is one entry: a run (it holds run.json), or the parent of the same r
 (it holds ``seed_<S>/run.json``). What cannot be read is left out and said so in the entry's notes.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,16 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import UserError
-from genelab.core.json_data import finite, flatten
-from genelab.core.run_files import (
-    AGENT_FILE,
-    ENV_FILE,
-    EVAL_FILE,
-    EVALUATIONS_FILE,
-    METRICS_FILE,
-    RUN_FILE,
-    SUMMARY_FILE,
-)
+from genelab.core.json_data import finite, flatten, parse_json_line, read_json
+from genelab.core.run_files import AGENT_FILE, ENV_FILE, EVAL_FILE, METRICS_FILE, RUN_FILE, SUMMARY_FILE
+from genelab.experiment.run.logs import LINE_FILES, lines_written
 
 
 @dataclass(frozen=True)
@@ -147,13 +139,10 @@ def _run_below(directory: Path) -> Path | None:
 def read_run(directory: Path, notes: list[str]) -> RunData:
     """One run; what is missing or not readable is added to `notes`."""
     path = directory / RUN_FILE
-    try:
-        meta = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"'{path}' is not readable: {error}") from error
+    meta = read_json(path)
     if not isinstance(meta, dict):
         raise UserError(f"'{path}' is not readable: it holds no run")
-    rows = _read_lines(directory / METRICS_FILE, notes)
+    rows, evaluations = (_read_lines(directory / name, notes, meta) for name in LINE_FILES)
     if not rows:
         notes.append(f"{directory}: no iteration has been recorded yet")
     config: dict[str, Any] = {}
@@ -166,7 +155,7 @@ def read_run(directory: Path, notes: list[str]) -> RunData:
         meta=meta,
         rows=list({row.get("iteration", index): row for index, row in enumerate(rows)}.values()),
         evaluation=_read_json(directory / EVAL_FILE, notes) or None,
-        evaluations=_read_lines(directory / EVALUATIONS_FILE, notes),
+        evaluations=evaluations,
         config=config,
         recorded_at=_modified(directory / METRICS_FILE),
     )
@@ -174,12 +163,12 @@ def read_run(directory: Path, notes: list[str]) -> RunData:
 
 def _read_json(path: Path, notes: list[str]) -> dict[str, Any]:
     """A JSON file; empty if it is missing, or not readable, which is noted."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         return {}
-    except (OSError, ValueError) as error:
-        notes.append(f"{path} is not readable and is left out: {error}")
+    try:
+        data = read_json(path)
+    except UserError as error:
+        notes.append(f"left out: {error}")
         return {}
     if not isinstance(data, dict):
         notes.append(f"{path} is left out: it holds no record")
@@ -187,30 +176,32 @@ def _read_json(path: Path, notes: list[str]) -> dict[str, Any]:
     return data
 
 
-def _read_lines(path: Path, notes: list[str]) -> list[dict[str, Any]]:
+def _read_lines(path: Path, notes: list[str], meta: dict[str, Any]) -> list[dict[str, Any]]:
     """A file with one JSON record per line, which may still be growing."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        return []
+        text = ""
     except OSError as error:
         notes.append(f"{path} is not readable and is left out: {error}")
         return []
+    *lines, rest = text.split("\n")
+    if len(lines) < (written := lines_written(meta).get(path.name, 0)):
+        notes.append(f"{path}: {written} lines were written, {len(lines)} are there")
+    lines += [rest] if rest else []
     records: list[dict[str, Any]] = []
     odd: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         try:
-            record = json.loads(line)
-        except ValueError:
-            record = None
-        if isinstance(record, dict):
-            records.append(record)
-            for key, value in record.items():
-                if isinstance(value, float) and not math.isfinite(value):
-                    odd[key] = odd.get(key, 0) + 1
-        elif line.strip():
-            cut_off = " (cut off: the run was writing, or was killed)" if number == len(lines) else ""
+            record = parse_json_line(line, str(path))
+        except UserError:
+            cut_off = " (cut off: the run was writing, or was killed)" if rest and number == len(lines) else ""
             notes.append(f"{path}: line {number} is not readable and is left out{cut_off}")
+            continue
+        records.append(record)
+        for key, value in record.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                odd[key] = odd.get(key, 0) + 1
     for key, count in odd.items():
         notes.append(f"{path}: {count} value{'s' if count > 1 else ''} of {key} not finite and left out")
     return records

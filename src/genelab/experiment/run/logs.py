@@ -1,0 +1,80 @@
+"""The files of a run that grow: metrics.jsonl and evaluations.jsonl, one checked line per record."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from genelab.core.errors import UserError, about
+from genelab.core.files import write_text
+from genelab.core.json_data import json_line, read_json_lines
+from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE
+from genelab.core.stored_config import check_fields
+from genelab.experiment.run.console import make_progress
+
+LINE_FILES = (METRICS_FILE, EVALUATIONS_FILE)
+
+
+class Logs:
+    """metrics.jsonl, TensorBoard events and the progress display."""
+
+    def __init__(self, directory: Path, iteration: int, total_iterations: int):
+        """Continue after `iteration`. Lines of iterations that are about to be run again are dropped."""
+        from torch.utils.tensorboard.writer import SummaryWriter
+
+        path = directory / METRICS_FILE
+        if path.exists():
+            kept = [record for record in _read(path) if record["iteration"] <= iteration]
+            write_text(path, "".join(map(json_line, kept)))
+        self._file = path.open("a", buffering=1, encoding="utf-8")
+        self._writer = SummaryWriter(str(directory), purge_step=iteration + 1)
+        self._progress = make_progress(total_iterations, iteration)
+
+    def write(self, iteration: int, metrics: dict[str, float]) -> None:
+        """Record one iteration."""
+        self._file.write(json_line({"iteration": iteration, **metrics}))
+        for name, value in metrics.items():
+            self._writer.add_scalar(name if "/" in name else f"train/{name}", value, iteration)
+        self._progress.update(iteration, metrics)
+
+    def sync(self) -> None:
+        """Bring what was recorded to the disk: a state that is saved later must not be ahead of it."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Record nothing more."""
+        self._progress.close()
+        self._writer.close()
+        self._file.close()
+
+
+def count_lines(directory: Path) -> dict[str, int]:
+    """How many complete lines the files have, for those who must notice that some are lost."""
+    paths = (directory / name for name in LINE_FILES)
+    return {path.name: path.read_bytes().count(b"\n") for path in paths if path.exists()}
+
+
+def lines_written(meta: dict[str, Any]) -> dict[str, int]:
+    """How many lines each file had when the run ended, if it has."""
+    lines = meta.get("lines") if meta.get("status") != "running" else None
+    return lines if isinstance(lines, dict) else {}
+
+
+def check_lines(directory: Path, meta: dict[str, Any], iteration: int) -> None:
+    """An error if a line is damaged or lost of a run whose saved state is at `iteration`."""
+    for path in (directory / name for name in LINE_FILES):
+        if not path.exists():
+            continue
+        records = _read(path)
+        lost = len(records) < lines_written(meta).get(path.name, 0)
+        if path.name == METRICS_FILE and iteration > 0:
+            lost |= not records or records[-1]["iteration"] < iteration
+        if lost:
+            raise UserError(f"'{path}' has lost lines: restore it from a copy, or remove it to go on without it")
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    records = read_json_lines(path)
+    with about(path):
+        for record in records:
+            check_fields(record, {"iteration": int}, required=("iteration",))
+    return records
