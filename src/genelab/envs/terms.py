@@ -10,7 +10,7 @@ or else the first robot of the scene.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NewType
 
 import torch
@@ -157,6 +157,22 @@ def match_names(patterns: str | Sequence[str], names: Sequence[str], what: str, 
             raise UserError(f"{what} '{own}' is not in '{owner}'{hint(own, names)}")
         found |= matches
     return sorted(found)
+
+
+def values_by_name(values: Mapping[str, float], names: Sequence[str], what: str) -> list[float]:
+    """The value of each name: that of the one key that is part of it (``hip_roll`` of ``left_hip_roll_joint``)."""
+    found = []
+    for name in names:
+        keys = [key for key in values if key in name]
+        if len(keys) != 1:
+            raise UserError(
+                f"{what} needs exactly one entry for '{name}', not {len(keys)}: {', '.join(keys) or 'none'}"
+            )
+        found.append(values[keys[0]])
+    for key in values:
+        if not any(key in name for name in names):
+            raise UserError(f"{what} has an entry '{key}' that is part of no name{hint(key, names)}")
+    return found
 
 
 _PARTS = {JointRef: "joint", JointRefs: "joint", BodyRef: "body", BodyRefs: "body", SiteRefs: "site"}

@@ -12,7 +12,7 @@ from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.entity import Entity, index_of
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm
-from genelab.envs.terms import match_joints, match_names, owner_of
+from genelab.envs.terms import match_joints, match_names, owner_of, values_by_name
 
 JointActionKind = Literal["position", "velocity", "effort"]
 
@@ -31,7 +31,8 @@ class JointActionCfg(ActionTermCfg):
     """Whose joints; None: the first robot's, or those of the entity that `joints` names (``arm/elbow``)."""
     joints: str | tuple[str, ...] = ".*"
     """Regular expressions over joint names."""
-    scale: float = 1.0
+    scale: float | dict[str, float] = 1.0
+    """One for all joints, or by a part of their names (``{"hip": 0.5, "knee": 0.25}``), exactly one for each joint."""
     default_offset: bool = True
     """Offset position targets by the robot's default joint positions; otherwise by zero."""
 
@@ -63,9 +64,17 @@ class JointAction(ActionTerm):
         self._actuators = index_of(actuators_of(robot, self.joint_names, cfg.kind), env.device)
         default = robot.default_joint_pos[self._joints]
         self._offset = default if cfg.kind == "position" and cfg.default_offset else torch.zeros_like(default)
+        self._scales: list[float] | None = None
+        """One per joint, where they differ."""
+        if isinstance(cfg.scale, dict):
+            self._scales = values_by_name(cfg.scale, self.joint_names, "scale")
+            self._scale = torch.tensor(self._scales, device=env.device)
 
     def apply(self, action: Tensor) -> None:
-        control = torch.add(self._offset, action, alpha=self.cfg.scale)
+        if isinstance(self.cfg.scale, dict):
+            control = torch.addcmul(self._offset, self._scale, action)
+        else:
+            control = torch.add(self._offset, action, alpha=self.cfg.scale)
         bias = self._robot.encoder_bias
         if bias is not None and self.cfg.kind == "position":  # a servo closes its loop on what its encoder shows
             control -= bias[:, self._joints]
@@ -77,7 +86,7 @@ class JointAction(ActionTerm):
             "dim": self.dim,
             "entity": self._robot.name,
             "joints": self.joint_names,
-            "scale": self.cfg.scale,
+            "scale": self.cfg.scale if self._scales is None else self._scales,
             "offset": self._offset.tolist(),
         }
 
