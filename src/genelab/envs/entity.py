@@ -32,6 +32,16 @@ class Entity:
         )
         self._site_bodies = torch.tensor(layout.site_bodies, device=engine.device)
         self._site_pos = torch.tensor(layout.site_pos, dtype=torch.float32, device=engine.device)
+        self._inertial = tuple(
+            torch.tensor(array[layout.body_ids], dtype=torch.float32, device=engine.device)
+            for array in (
+                engine.model.body_mass[:, None],
+                engine.model.body_ipos,
+                engine.model.body_iquat,
+                engine.model.body_inertia,
+            )
+        )
+        """Mass (B, 1), centre of mass (B, 3), and frame (B, 4) and moments (B, 3) of inertia, in the body frames."""
         self.encoder_bias: Tensor | None = None
         """(N, J) what the encoders show beyond the true joint positions, where that is randomised."""
         self.default_joint_pos = engine.default_qpos[self._qpos]
@@ -126,6 +136,20 @@ class Entity:
         """(N, 3) direction of gravity in the frame of the root body: (0, 0, -1) when upright."""
         w, x, y, z = self.root_quat.unbind(-1)
         return torch.stack((2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1), dim=-1)
+
+    @property
+    def angular_momentum(self) -> Tensor:
+        """(N, 3) about the entity's centre of mass, world frame, kg m²/s; with the masses of the compiled model."""
+        mass, com, frame, inertia = self._inertial
+        quat, spin = self.body_quat, self.body_ang_vel
+        arm = quat_apply(quat, com)
+        # Relative to the root, so that nothing is lost where a robot is far from the origin.
+        pos = self.body_pos - self.body_pos[:, :1] + arm
+        momentum = mass * (self.body_lin_vel - self.body_lin_vel[:, :1] + cross(spin, arm))
+        principal = quat_mul(quat, frame)
+        own = quat_apply(principal, inertia * quat_apply_inverse(principal, spin))
+        centre = (mass * pos).sum(dim=1) / mass.sum()
+        return (own + cross(pos, momentum)).sum(dim=1) - cross(centre, momentum.sum(dim=1))
 
     def site_pos(self, sites: Tensor) -> Tensor:
         """(N, S, 3) positions of sites in the world frame."""

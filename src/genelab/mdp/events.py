@@ -64,11 +64,26 @@ def place_root(
 
 
 def push_root(
-    env: ManagerBasedRlEnv, env_ids: Tensor, xy: NonNegative, yaw: NonNegative, entity: EntityRef | None = None
+    env: ManagerBasedRlEnv,
+    env_ids: Tensor,
+    xy: NonNegative,
+    yaw: NonNegative,
+    z: NonNegative = 0.0,
+    tilt: NonNegative = 0.0,
+    entity: EntityRef | None = None,
 ) -> None:
-    """Set the root's horizontal velocity to U(-xy, xy) and its yaw rate to U(-yaw, yaw)."""
+    """Set the root's horizontal velocity to U(-xy, xy) and its yaw rate to U(-yaw, yaw).
+
+    With `z` and `tilt`, also its vertical velocity and its roll and pitch rates; at zero these stay what they are.
+    """
     pushed = entity or env.robot
-    velocity = pushed.root_vel[env_ids]
-    draw = env.streams.uniform(stream_of(env, "event/push_root", pushed), (len(env_ids), 3), -1.0, 1.0)
+    velocity, stream = pushed.root_vel[env_ids], stream_of(env, "event/push_root", pushed)
+    draw = env.streams.uniform(stream, (len(env_ids), 3), -1.0, 1.0)
     velocity[:, :2], velocity[:, 5] = xy * draw[:, :2], yaw * draw[:, 2]
+    if z or tilt:
+        draw = env.streams.uniform(stream, (len(env_ids), 3), -1.0, 1.0)
+    if z:
+        velocity[:, 2] = z * draw[:, 0]
+    if tilt:
+        velocity[:, 3:5] = tilt * draw[:, 1:]
     pushed.write_root(env_ids, vel=velocity)

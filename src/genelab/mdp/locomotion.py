@@ -82,8 +82,13 @@ def joint_limits(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Ten
 
 def is_moving(env: ManagerBasedRlEnv, command: str, threshold: NonNegative) -> Tensor:
     """Whether a velocity command asks for motion: horizontal speed plus yaw rate above `threshold`.  (N,) bool"""
+    return commanded_motion(env, command) > threshold
+
+
+def commanded_motion(env: ManagerBasedRlEnv, command: str) -> Tensor:
+    """How fast a velocity command asks the robot to move: horizontal speed, m/s, plus yaw rate, rad/s.  (N,)"""
     value = env.command_manager[command]
-    return value[:, :2].norm(dim=1) + value[:, 2].abs() > threshold
+    return value[:, :2].norm(dim=1) + value[:, 2].abs()
 
 
 class JointAccL2(StatefulTerm):

@@ -3,9 +3,10 @@
 import torch
 from torch import Tensor
 
+from genelab.core.math import quat_apply_inverse
 from genelab.core.ranges import CountOrZero
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import BodyRef, EntityRef, SensorRef
+from genelab.envs.terms import BodyRef, ContactRef, EntityRef, SensorRef, SiteRefs
 
 
 def joint_pos_rel(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
@@ -71,3 +72,25 @@ def command_hint(env: ManagerBasedRlEnv, command: str, steps: CountOrZero) -> Te
 def sensor_data(env: ManagerBasedRlEnv, sensor: SensorRef) -> Tensor:
     """What a sensor measured last.  (N, …)"""
     return sensor.data
+
+
+def feet_height(env: ManagerBasedRlEnv, sites: SiteRefs, entity: EntityRef | None = None) -> Tensor:
+    """Heights of sites above the ground below them, metres.  (N, S)"""
+    return env.height_above_ground((entity or env.robot).site_pos(sites))
+
+
+def contact_air_time(env: ManagerBasedRlEnv, sensor: ContactRef) -> Tensor:
+    """How long each side of a contact sensor has been in the air, seconds; 0 in contact.  (N, S)"""
+    return sensor.data.air_time
+
+
+def contact_found(env: ManagerBasedRlEnv, sensor: ContactRef) -> Tensor:
+    """1 for each side of a contact sensor that is in contact, else 0.  (N, S)"""
+    return sensor.data.in_contact.float()
+
+
+def contact_force_log(env: ManagerBasedRlEnv, sensor: ContactRef, entity: EntityRef | None = None) -> Tensor:
+    """Force f on each side of a contact sensor in the frame of the root body, as sign(f) log(1 + |f|).  (N, 3 S)"""
+    root = (entity or env.robot).root_quat.unsqueeze(1)
+    force = quat_apply_inverse(root, sensor.data.force)
+    return (force.sign() * force.abs().log1p()).flatten(1)

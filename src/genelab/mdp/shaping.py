@@ -32,3 +32,15 @@ def progress(env: ManagerBasedRlEnv, command: str, entity: EntityRef | None = No
     along = (robot.root_lin_vel[:, :2] * wanted[:, :2]).sum(dim=1) / speed.clamp(min=1e-6)
     turning = robot.root_ang_vel[:, 2] * wanted[:, 2].sign()
     return along.minimum(speed) + turning.minimum(wanted[:, 2].abs())
+
+
+def single_support(
+    env: ManagerBasedRlEnv, feet: ContactRef, command: str, threshold: NonNegative, longest: NonNegative = 0.4
+) -> Tensor:
+    """One while one of two feet is on the ground and the other in the air, if the robot is to move.  (N,)
+
+    Nothing while a foot has been in the air for more than `longest` seconds.
+    """
+    down = feet.data.in_contact
+    short = feet.data.air_time.amax(dim=1) < longest
+    return ((down[:, 0] != down[:, 1]) & short & is_moving(env, command, threshold)).float()

@@ -16,9 +16,10 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers.observation import ObservationGroup
+from genelab.envs.terms import match_names
 from genelab.mdp import observations as terms
 from genelab.scene.mirror import MirrorTable
-from genelab.sensors import HeightScan
+from genelab.sensors import ContactSensor, HeightScan
 
 POLAR, AXIAL = (1.0, -1.0, 1.0), (-1.0, 1.0, -1.0)
 """Signs of velocities and directions, and of angular velocities."""
@@ -30,6 +31,8 @@ VECTORS: dict[Callable[..., Any], tuple[float, ...]] = {
     terms.generated_command: (1.0, -1.0, -1.0),
 }
 JOINTS: tuple[Callable[..., Any], ...] = (terms.joint_pos_rel, terms.joint_vel)
+SIDES: tuple[Callable[..., Any], ...] = (terms.contact_air_time, terms.contact_found)
+"""One value per side of a contact sensor."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Mirror:
     def __init__(self, env: ManagerBasedRlEnv, table: MirrorTable):
         self._robot = env.robot.name
         self._scans = {n: sensor.grid_shape for n, sensor in env.sensors.items() if isinstance(sensor, HeightScan)}
+        self._sides = {n: s.cfg.side_names for n, s in env.sensors.items() if isinstance(s, ContactSensor)}
+        self._sites, self._table = env.robot.site_names, table
         self._joints = _reflect_joints(env.robot.joint_names, table)
         parts = []
         for name, term in env.action_manager.terms.items():
@@ -87,16 +92,33 @@ class Mirror:
         if func is terms.sensor_data and params["sensor"] in self._scans:
             rows = torch.arange(dim).view(self._scans[params["sensor"]])
             return Reflection(rows.flip(0).flatten(), torch.ones(dim))
+        if func is terms.feet_height:
+            chosen = match_names(params["sites"], self._sites, "site", self._robot)
+            return _swap_sides([self._sites[i] for i in chosen], self._table)
+        if func in SIDES:
+            return _swap_sides(self._sides[params["sensor"]], self._table)
+        if func is terms.contact_force_log:
+            return _swap_sides(self._sides[params["sensor"]], self._table, POLAR)
         return None
 
 
 def _reflect_joints(joints: Sequence[str], table: MirrorTable) -> Reflection:
-    names = list(joints)
-    for joint in names:
-        if table.partner(joint) not in names:
-            raise UserError(f"joint '{joint}' has no mirror image '{table.partner(joint)}' beside it")
-    sign = [-1.0 if re.fullmatch(table.flip, joint) else 1.0 for joint in names]
-    return Reflection(torch.tensor([names.index(table.partner(joint)) for joint in names]), torch.tensor(sign))
+    sign = [-1.0 if re.fullmatch(table.flip, joint) else 1.0 for joint in joints]
+    return Reflection(torch.tensor([_partner(joint, joints, table) for joint in joints]), torch.tensor(sign))
+
+
+def _swap_sides(names: Sequence[str], table: MirrorTable, signs: tuple[float, ...] = (1.0,)) -> Reflection:
+    """Parts of the robot change places, such as feet, with as many values each as there are signs."""
+    partners = torch.tensor([_partner(name, names, table) for name in names])
+    columns = partners[:, None] * len(signs) + torch.arange(len(signs))
+    return Reflection(columns.flatten(), torch.tensor(signs).repeat(len(names)))
+
+
+def _partner(name: str, names: Sequence[str], table: MirrorTable) -> int:
+    """Where among `names` the one is that this one is seen as."""
+    if table.partner(name) not in names:
+        raise UserError(f"'{name}' has no mirror image '{table.partner(name)}' beside it")
+    return list(names).index(table.partner(name))
 
 
 def _side_by_side(parts: Sequence[Reflection], device: str) -> Reflection:

@@ -26,6 +26,11 @@ def tilted(env: ManagerBasedRlEnv, limit: NonNegative, entity: EntityRef | None 
     return (entity or env.robot).projected_gravity[:, 2] > -math.cos(limit)
 
 
+def root_below(env: ManagerBasedRlEnv, height: float, entity: EntityRef | None = None) -> Tensor:
+    """The root body is less than `height` metres above the ground below it."""
+    return env.height_above_ground((entity or env.robot).root_pos) < height
+
+
 def survived(env: ManagerBasedRlEnv) -> Tensor:
     """The episode reached its length without any failure."""
     return env.truncated

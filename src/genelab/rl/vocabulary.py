@@ -48,6 +48,10 @@ OBSERVATIONS: dict[Any, Word] = {
     mdp.generated_command: Word("generated_command"),
     mdp.command_hint: Word("command_hint"),
     mdp.sensor_data: Word("sensor_data"),
+    mdp.feet_height: Word("feet_height", "m", WORLD, "upwards, from the ground below"),
+    mdp.contact_air_time: Word("contact_air_time", "s", None, "in the air"),
+    mdp.contact_found: Word("contact_found", "1", None, "in contact"),
+    mdp.contact_force_log: Word("contact_force_log", "log of N", ROOT, "force on the side"),
     mdp.object_pos: Word("object_pos", "m", WORLD, AXES),
     mdp.object_to_command: Word("object_to_command", "m", WORLD, "from the object to the place"),
     mdp.remaining_time: Word("remaining_time", "1", None, "1 at the start of an episode, 0 at its end"),
@@ -59,6 +63,8 @@ COMMANDS: dict[type[CommandTermCfg], Word] = {
 }
 REWARDS: dict[Any, str] = {
     mdp.JointAccL2: "joint_acc_l2",
+    mdp.FeetSwingHeight: "feet_swing_height",
+    mdp.Pose: "pose",
     **{
         func: func.__name__
         for func in (
@@ -66,7 +72,8 @@ REWARDS: dict[Any, str] = {
             *(mdp.joint_difference_l2, mdp.command_distance_l2, mdp.action_rate_l2, mdp.track_lin_vel),
             *(mdp.track_ang_vel, mdp.feet_air_time, mdp.feet_slip, mdp.any_contact, mdp.lin_vel_z_l2),
             *(mdp.ang_vel_xy_l2, mdp.tilt_l2, mdp.base_height_l2, mdp.actuator_force_l2, mdp.joint_limits),
-            *(mdp.goal_reward, mdp.lift_and_place),
+            *(mdp.goal_reward, mdp.lift_and_place, mdp.track_lin_vel_level, mdp.track_ang_vel_level, mdp.upright),
+            *(mdp.body_ang_vel_xy_l2, mdp.angular_momentum_l2, mdp.feet_clearance, mdp.landing_force),
         )
     },
 }
