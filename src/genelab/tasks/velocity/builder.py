@@ -48,7 +48,7 @@ class VelocityRobot:
     """Model, start pose and gains."""
     mirror: MirrorTable
     """For learners that use the robot's symmetry."""
-    contacts: dict[str, tuple[str, ...]]
+    contacts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Contact sensors by name, such as feet and thighs: the shapes (geoms) whose contact with the ground is sensed."""
     sensors: dict[str, SensorCfg] = field(default_factory=dict)
     """Further sensors, for terms of this robot's own."""
