@@ -104,20 +104,20 @@ class Mirror:
 
 def _reflect_joints(joints: Sequence[str], table: MirrorTable) -> Reflection:
     sign = [-1.0 if re.fullmatch(table.flip, joint) else 1.0 for joint in joints]
-    return Reflection(torch.tensor([_partner(joint, joints, table) for joint in joints]), torch.tensor(sign))
+    return Reflection(torch.tensor([_partner("joint", joint, joints, table) for joint in joints]), torch.tensor(sign))
 
 
 def _swap_sides(names: Sequence[str], table: MirrorTable, signs: tuple[float, ...] = (1.0,)) -> Reflection:
     """Parts of the robot change places, such as feet, with as many values each as there are signs."""
-    partners = torch.tensor([_partner(name, names, table) for name in names])
+    partners = torch.tensor([_partner("part", name, names, table) for name in names])
     columns = partners[:, None] * len(signs) + torch.arange(len(signs))
     return Reflection(columns.flatten(), torch.tensor(signs).repeat(len(names)))
 
 
-def _partner(name: str, names: Sequence[str], table: MirrorTable) -> int:
+def _partner(what: str, name: str, names: Sequence[str], table: MirrorTable) -> int:
     """Where among `names` the one is that this one is seen as."""
     if table.partner(name) not in names:
-        raise UserError(f"'{name}' has no mirror image '{table.partner(name)}' beside it")
+        raise UserError(f"{what} '{name}' has no mirror image '{table.partner(name)}' beside it")
     return list(names).index(table.partner(name))
 
 
