@@ -79,7 +79,7 @@ class _NoRun:
     directory = Path()
     stop_requested = False
 
-    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float]) -> None: ...
+    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float], unit: str) -> None: ...
 
     def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path:
         return Path(name)

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from genelab import mdp
+from genelab.clients import gym
 from genelab.core.config import to_dict
 from genelab.core.errors import UserError
 from genelab.core.registry import TaskSpec
 from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, RewardTermCfg
-from genelab.envs.gym import GymVectorEnv
 from goal_task import GOAL_TASK, SPEC, env_cfg
 
 
@@ -71,9 +71,10 @@ def test_a_task_that_is_not_goal_conditioned_in_the_right_way_is_an_error(
 
 def test_gymnasium_gets_a_dict_and_the_reward_function(offer: Callable[..., None]):
     offer(SPEC)
-    envs = GymVectorEnv(GOAL_TASK, num_envs=3)
+    envs = gym.make_vector(GOAL_TASK, num_envs=3)
+    assert isinstance(envs, gym.GymGoalVectorEnv)
     obs, _ = envs.reset(seed=0)
     assert envs.observation_space.contains(obs)
-    assert list(envs.single_observation_space.spaces) == ["achieved_goal", "desired_goal", "observation"]
+    assert list(obs) == ["observation", "achieved_goal", "desired_goal"]
     obs, rewards, _, _, _ = envs.step(np.zeros((3, 1), np.float32))
     np.testing.assert_array_equal(envs.compute_reward(obs["achieved_goal"], obs["desired_goal"], {}), rewards)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from genelab.clients import gym
 from genelab.core.errors import UserError
 from genelab.core.registry import find
 from genelab.envs import (
@@ -20,7 +21,6 @@ from genelab.envs import (
     ObservationTermCfg,
     StatefulTerm,
 )
-from genelab.envs.gym import GymVectorEnv
 from genelab.rl.evaluator import RandomPolicy, evaluate
 
 SINGLE = "GeneLab-Inverted-Pendulum-v0"
@@ -85,7 +85,7 @@ def test_training_refuses_worlds_that_do_not_start_again(mistake, tmp_path):
 
 
 def test_gymnasium_resets_the_worlds_of_a_mask():
-    envs = GymVectorEnv(SINGLE, num_envs=3, overrides={"env.auto_reset": False})
+    envs = gym.make_vector(SINGLE, num_envs=3, overrides={"env.auto_reset": False})
     envs.reset(seed=0)
     envs.step(envs.action_space.sample())
     envs.reset(options={"reset_mask": [True, False, True]})

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from genelab.experiment.console import say
+
 
 def benchmark(
     suite: Annotated[str, typer.Option(help="JSON list of what to evaluate, or 'bundled'.")] = "bundled",
@@ -34,8 +36,8 @@ def benchmark(
             tolerance=tolerance,
             episodes=episodes,
         ),
-        say=typer.echo,
+        say=say,
     )
     if out is not None:
-        typer.echo(f"report: {out}")
+        say(f"report: {out}")
     return 0 if report["passed"] else 1

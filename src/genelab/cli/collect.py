@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
+from genelab.experiment.console import say
 
 
 def collect(
@@ -29,4 +30,4 @@ def collect(
     from genelab.experiment.collect import CollectRequest, run_collection
 
     overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim, more={"env.num_envs": num_envs})
-    run_collection(CollectRequest(task, out, overrides, steps=steps, seed=seed, preset=preset), say=typer.echo)
+    run_collection(CollectRequest(task, out, overrides, steps=steps, seed=seed, preset=preset), say)

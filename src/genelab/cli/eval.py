@@ -7,6 +7,7 @@ import typer
 
 from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
 from genelab.core.table import Table
+from genelab.experiment.console import say
 
 
 def evaluate(
@@ -45,23 +46,23 @@ def evaluate(
             max_steps=max_steps,
             out=out,
         ),
-        say=typer.echo,
+        say=say,
     )
     metrics = record["metrics"]
-    typer.echo(
+    say(
         f"return_mean {metrics['return_mean']:.3f} ± {metrics['return_ci95']:.3f} (95 %), "
         f"length_mean {metrics['length_mean']:.1f}, "
         f"success_rate {'-' if metrics['success_rate'] is None else format(metrics['success_rate'], '.3f')}, "
         f"{record['num_episodes']} episodes, {record['wall_clock_seconds']:.1f} s"
     )
     if record["failed_worlds"]:
-        typer.echo(f"the physics of a world broke down {record['failed_worlds']} times (failed_worlds)")
+        say(f"the physics of a world broke down {record['failed_worlds']} times (failed_worlds)")
     for name in [key.removeprefix("per_") for key in record if key.startswith("per_")]:
-        typer.echo(_group_table(name, record[f"per_{name}"]))
+        say(_group_table(name, record[f"per_{name}"]))
     if not record["complete"]:
-        typer.echo(f"stopped by --max-steps before every world had its {record['episodes_per_env']} episodes")
+        say(f"stopped by --max-steps before every world had its {record['episodes_per_env']} episodes")
     if out is not None:
-        typer.echo(f"written to {out}")
+        say(f"written to {out}")
 
 
 def _group_table(name: str, groups: list[dict[str, Any]]) -> Table:

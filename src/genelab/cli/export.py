@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
+from genelab.experiment.console import say
 
 
 def export(
@@ -37,10 +38,10 @@ def export(
         out=out,
         opset=opset,
     )
-    metadata = run_export(request, say=typer.echo)
+    metadata = run_export(request, say)
     check = metadata["self_check"]
-    typer.echo(
+    say(
         f"{metadata['obs_dim']} raw observations -> {metadata['action_dim']} actions, "
         f"max error {check['max_error']:.1e} over {check['observations']} observations"
     )
-    typer.echo(f"written to {request.path}, {request.path}.metadata.json and {request.path}.scene.xml")
+    say(f"written to {request.path}, {request.path}.metadata.json and {request.path}.scene.xml")

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from genelab.cli.options import Task
+from genelab.experiment.console import say
 
 
 def info(
@@ -27,22 +28,22 @@ def info(
     setup = resolve(task, play=play, preset=preset, backend=backend, overrides=ctx.obj)
     spec = setup.spec
     if not overrides:
-        typer.echo(f"{spec.id}\n\n{describe.prose(spec)}\n")
+        say(f"{spec.id}\n\n{describe.prose(spec)}\n")
         for table in describe.tables(setup.env_cfg):
-            typer.echo(f"{table}\n")
+            say(f"{table}\n")
         if spec.published:
-            typer.echo(f"Published: {spec.published}\n")
+            say(f"Published: {spec.published}\n")
         for name in spec.preset_names(backend):
             marker = " (in use)" if name == setup.preset else ""
             changes = spec.preset(name, backend)
-            typer.echo(f"Preset {name}{marker}: {'the values of the task' if not changes else ''}".rstrip())
+            say(f"Preset {name}{marker}: {'the values of the task' if not changes else ''}".rstrip())
             for path, value in changes.items():
-                typer.echo(f"  {path} = {show(value)}")
-        typer.echo(f"\nAgents: {', '.join(spec.agents) or 'none'}\n\nOverrides (path, type and range, value):")
+                say(f"  {path} = {show(value)}")
+        say(f"\nAgents: {', '.join(spec.agents) or 'none'}\n\nOverrides (path, type and range, value):")
     for path, config in configs(setup.roots):
         if names := variants(config):
             chosen = next((name for name, cls in names.items() if cls.endswith(f":{type(config).__name__}")), "")
-            typer.echo(f"  --{path}  {'|'.join(names)}  {chosen}")
+            say(f"  --{path}  {'|'.join(names)}  {chosen}")
     for leaf in leaves(setup.roots):
         rules = rules_of(leaf.type)
-        typer.echo(f"  --{leaf.path}  {type_name(leaf.type)}{f' ({rules})' if rules else ''}  {show(leaf.value)}")
+        say(f"  --{leaf.path}  {type_name(leaf.type)}{f' ({rules})' if rules else ''}  {show(leaf.value)}")

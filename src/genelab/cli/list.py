@@ -9,6 +9,7 @@ from genelab.core.components import Component
 from genelab.core.errors import UserError, unknown
 from genelab.core.registry import tasks
 from genelab.core.table import Table
+from genelab.experiment.console import say
 
 KINDS = ("tasks", "robots", "engines", "backends")
 
@@ -26,7 +27,7 @@ def list_things(
     if tag is not None and kind != "tasks":
         raise UserError("--tag goes with 'list tasks'")
     table = {"tasks": lambda: _tasks(tag), "robots": _robots, "engines": _engines, "backends": _backends}[kind]()
-    typer.echo(table)
+    say(table)
 
 
 def _tasks(tag: str | None) -> Table:

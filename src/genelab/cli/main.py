@@ -21,6 +21,7 @@ from genelab.cli import sim2sim as sim2sim_command
 from genelab.cli import summary as summary_command
 from genelab.cli import train as train_command
 from genelab.core.errors import RunStopped, UserError, hint
+from genelab.experiment.console import say
 
 CONTEXT = {"token_normalize_func": lambda name: name.replace("_", "-"), "help_option_names": ["-h", "--help"]}
 
@@ -59,9 +60,9 @@ def _options(
     ctx: typer.Context, version: bool = typer.Option(False, "--version", help="Show the version and exit.")
 ) -> None:
     if version:
-        typer.echo(f"genelab {__version__}")
+        say(f"genelab {__version__}")
     elif ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
+        say(ctx.get_help())
 
 
 def split_overrides(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, shortcuts
+from genelab.experiment.console import say
 
 
 def play(
@@ -50,5 +51,5 @@ def play(
             video=video,
             seed=seed,
         ),
-        say=typer.echo,
+        say=say,
     )

@@ -7,6 +7,7 @@ import typer
 
 from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
 from genelab.core.table import Table
+from genelab.experiment.console import say
 
 
 def probe(
@@ -39,7 +40,7 @@ def probe(
             seed=seed,
             out=out,
         ),
-        say=typer.echo,
+        say=say,
     )
     rows = []
     for row in record["directions"]:
@@ -48,6 +49,6 @@ def probe(
         rows.append((row["direction"], achieved, ratio, f"{row['falls']}/{row['worlds']}"))
     pushed = record["random_with_pushes"]
     rows.append((f"random, pushed, {pushed['seconds']:g} s", "-", "-", f"{pushed['falls']}/{pushed['worlds']}"))
-    typer.echo(Table(("direction", "achieved", "of command", "falls"), rows))
+    say(Table(("direction", "achieved", "of command", "falls"), rows))
     if out is not None:
-        typer.echo(f"written to {out}")
+        say(f"written to {out}")

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from genelab.experiment.console import say
+
 
 def report(
     directories: Annotated[
@@ -20,4 +22,4 @@ def report(
     """
     from genelab.experiment.report import write_report
 
-    typer.echo(f"report: {write_report(directories, out)}")
+    say(f"report: {write_report(directories, out)}")

@@ -8,6 +8,7 @@ import typer
 from genelab.cli.options import Dt, Gpu, Task, shortcuts
 from genelab.core.errors import UserError
 from genelab.core.table import Table
+from genelab.experiment.console import say
 
 
 def sim2sim(
@@ -63,10 +64,10 @@ def sim2sim(
             overrides=shortcuts(ctx.obj, gpu=gpu, dt=dt),
             out=out,
         ),
-        say=typer.echo,
+        say=say,
     )
     _print(record)
-    typer.echo(f"written to {out / JSON_FILE} and {out / PAGE_FILE}")
+    say(f"written to {out / JSON_FILE} and {out / PAGE_FILE}")
     return 0 if record["passed"] else 1
 
 
@@ -80,23 +81,21 @@ def _print(record: dict[str, Any]) -> None:
             tests = f"{m['ci95'][0]:+.2g} to {m['ci95'][1]:+.2g}", f"{m['p_holm']:.2g}"
             ours = (b["metrics"].get(name) for b in baseline.values())
             rows.append((name, *numbers, *tests, *("-" if b is None else f"{b['difference']:+.2g}" for b in ours)))
-        typer.echo(Table(columns, rows, f"{engine} against {source}"))
+        say(Table(columns, rows, f"{engine} against {source}"))
     for engine, scripts in record["open_loop"].items():
         for script, quantities in scripts.items():
             parted = [f"{name} at step {q['first_step']}" for name, q in quantities.items() if q["first_step"]]
-            typer.echo(f"open loop, {script}: {engine} parts from {source} in {', '.join(parted) or 'nothing'}")
+            say(f"open loop, {script}: {engine} parts from {source} in {', '.join(parted) or 'nothing'}")
     for engine, found in record.get("attribution", {}).items():
-        typer.echo(f"{engine}: the gap is {found['size']:.3g} times what halving dt does")
+        say(f"{engine}: the gap is {found['size']:.3g} times what halving dt does")
         for one in found["ranking"][:3] if found["size"] > 1.0 else ():
-            typer.echo(
-                f"  {one['parameter']} explains {100 * one['explained']:.0f} % ({one['estimate'] or 'no effect'})"
-            )
+            say(f"  {one['parameter']} explains {100 * one['explained']:.0f} % ({one['estimate'] or 'no effect'})")
     for row in record.get("matrix", []):
         cells = [f"{cell['return_mean']:.4g} in {engine}" for engine, cell in row["tested_in"].items()]
-        typer.echo(f"{row['checkpoint']}, trained in {row['trained_in']}: {', '.join(cells)}")
+        say(f"{row['checkpoint']}, trained in {row['trained_in']}: {', '.join(cells)}")
     for name, gap in {**{f"{source}, {k}": v for k, v in baseline.items()}, **record["comparisons"]}.items():
         falls, test = gap["falls"], gap["equivalence"]
-        typer.echo(
+        say(
             f"{name}: {gap['verdict']}, return {test['difference']:+.4g} (margin {test['margin']:.4g}, TOST p "
             f"{test['p']:.2g}), falls {falls['source']} -> {falls['target']} (McNemar p {falls['p']:.2g})"
         )

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from genelab.experiment.console import say
+
 
 def summary(
     directory: Annotated[
@@ -20,4 +22,4 @@ def summary(
 
     if not directory.is_dir():
         raise UserError(f"there is no directory '{directory}'")
-    summarise(directory, say=typer.echo)
+    summarise(directory, say)

@@ -9,6 +9,7 @@ import typer
 
 from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, shortcuts
 from genelab.core.errors import UserError
+from genelab.experiment.console import say
 
 if TYPE_CHECKING:
     from genelab.experiment.run.directory import Run
@@ -111,23 +112,23 @@ def _evaluation(every: int | None, settings: dict[str, int | None]) -> "EvalSett
 def _train_one(request: "TrainRequest") -> int:
     from genelab.experiment.train import train as start
 
-    run, result = start(request, say=typer.echo)
+    run, result = start(request, say)
     return _report(run, result)
 
 
 def _resume(task: str, directory: Path, overrides: list[tuple[str, str]]) -> int:
     from genelab.experiment.train import resume as go_on
 
-    run, result = go_on(task, directory, overrides, say=typer.echo)
+    run, result = go_on(task, directory, overrides, say)
     return _report(run, result)
 
 
 def _report(run: "Run", result: "TrainResult") -> int:
-    typer.echo(f"checkpoint: {result.checkpoint}")
-    typer.echo(f"weights sha256: {result.weights_sha256}")
+    say(f"checkpoint: {result.checkpoint}")
+    say(f"weights sha256: {result.weights_sha256}")
     if not result.finished:
-        typer.echo(f"stopped after iteration {result.iteration}; go on with:")
-        typer.echo(f"  {shlex.join(['genelab', 'train', run.meta['task'], '--resume', str(run.directory)])}")
+        say(f"stopped after {result.unit} {result.iteration}; go on with:")
+        say(f"  {shlex.join(['genelab', 'train', run.meta['task'], '--resume', str(run.directory)])}")
         return 130
     return 0
 
@@ -135,4 +136,4 @@ def _report(run: "Run", result: "TrainResult") -> int:
 def _train_seeds(request: "TrainRequest", seeds: str, parallel: int) -> int:
     from genelab.experiment.seeds import parse_seeds, train_seeds
 
-    return train_seeds(request, parse_seeds(seeds), parallel, say=typer.echo)
+    return train_seeds(request, parse_seeds(seeds), parallel, say)

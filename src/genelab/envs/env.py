@@ -141,9 +141,15 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
 
     @torch.no_grad()
     def reset(self, seed: int | None = None, env_ids: Tensor | None = None) -> dict[str, Tensor]:
-        """Start new episodes, in every world or in these, and return the observations. A seed restarts all streams."""
+        """Start new episodes, in every world or in these, and return the observations.
+
+        A seed restarts all streams; for every world it also repeats the start-up events, so that all is as in an
+        environment made with it.
+        """
         if seed is not None:
             self.streams = Streams(seed, self.device)
+            if env_ids is None:
+                self.event_manager.startup()
         if env_ids is None:
             self._reset_worlds(self._all_ids)
             self.obs = self.observation_manager.compute_first(self._all_ids, self.observation_manager.compute())

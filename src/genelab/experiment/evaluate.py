@@ -8,6 +8,7 @@ from typing import Any
 from genelab.core.config import digest
 from genelab.core.files import make_parent, write_json
 from genelab.experiment import provenance
+from genelab.experiment.console import progress
 from genelab.experiment.inference import setup_policy
 from genelab.rl.evaluator import evaluate, plan
 
@@ -53,14 +54,16 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
     )
     for change in setup.changes:
         say(str(change))
-    result = evaluate(
-        inference.env,
-        inference.policy,
-        protocol.episodes_per_env,
-        seed=request.seed,
-        deterministic=request.deterministic,
-        max_steps=request.max_steps,
-    )
+    with progress("evaluation", protocol.episodes, "episode") as row:
+        result = evaluate(
+            inference.env,
+            inference.policy,
+            protocol.episodes_per_env,
+            seed=request.seed,
+            deterministic=request.deterministic,
+            max_steps=request.max_steps,
+            watch=lambda ended, mean: row.update(ended, f"return {mean:.2f}"),
+        )
     inference.env.close()
     record = {
         "task": request.task,

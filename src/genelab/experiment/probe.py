@@ -16,6 +16,7 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.core.files import make_parent, write_json
 from genelab.experiment import provenance
+from genelab.experiment.console import progress
 from genelab.experiment.inference import load_policy, resolve_policy
 from genelab.experiment.paired import PairedEnv
 from genelab.mdp.commands import VelocityCommand, VelocityCommandCfg
@@ -69,10 +70,10 @@ def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict
     term = env.command_manager.terms[name]
     assert isinstance(term, VelocityCommand)
     term.hold(held)
-    velocity, upright = rollout(env, load_policy(env, checkpoint), request.seed)
+    velocity, upright = rollout(env, load_policy(env, checkpoint), request.seed, "fixed commands")
     env.close()
     env = PairedEnv(disturbed, seed=request.seed)
-    _, survived = rollout(env, load_policy(env, checkpoint), request.seed)
+    _, survived = rollout(env, load_policy(env, checkpoint), request.seed, "random commands, pushed")
     env.close()
     record = {
         "task": request.task,
@@ -113,18 +114,20 @@ def directions(cfg: VelocityCommandCfg) -> list[tuple[float, float, float]]:
 
 
 @torch.no_grad()
-def rollout(env: PairedEnv, policy: Policy, seed: int) -> tuple[Tensor, Tensor]:
-    """One episode: mean velocity (vx, vy, wz) of each world, (N, 3), and whether its robot never fell, (N,)."""
+def rollout(env: PairedEnv, policy: Policy, seed: int, label: str = "episode") -> tuple[Tensor, Tensor]:
+    """One episode, shown as `label`: mean velocity (vx, vy, wz) of each world, (N, 3), and whether it never fell."""
     obs = env.reset(seed=seed)
     policy.reset()
     upright = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
     total = torch.zeros(env.num_envs, 3, device=env.device)
     settle, steps = round(SETTLE_S / env.step_dt), env.max_episode_length
-    for step in range(steps):
-        obs, _, terminated, _, _ = env.step(policy.act(obs))
-        upright &= ~terminated
-        if step >= settle:
-            total += torch.cat((env.robot.root_lin_vel[:, :2], env.robot.root_ang_vel[:, 2:]), dim=1)
+    with progress(label, steps, "step") as row:
+        for step in range(steps):
+            obs, _, terminated, _, _ = env.step(policy.act(obs))
+            upright &= ~terminated
+            if step >= settle:
+                total += torch.cat((env.robot.root_lin_vel[:, :2], env.robot.root_ang_vel[:, 2:]), dim=1)
+            row.update(step + 1)
     return total / (steps - settle), upright
 
 

@@ -18,6 +18,7 @@ from genelab.core.run_files import RUN_FILE, seed_directory
 from genelab.experiment import provenance
 from genelab.experiment.run.directory import Run
 from genelab.experiment.run.lock import locked
+from genelab.experiment.run.seed_lines import SeedLines
 from genelab.experiment.run.summary import differences, summarise
 from genelab.experiment.setup import Setup
 from genelab.experiment.train import TrainRequest, resolve_training
@@ -58,7 +59,10 @@ def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Cal
                 say(f"seed {seed}: finished before")
             else:
                 commands[seed] = command
-        if not _run_all(commands, parent, parallel, threads, say):
+        agent_cfg = setup.agent_cfg
+        with SeedLines(parent, list(commands), agent_cfg.max_iterations, agent_cfg.unit) as lines:
+            completed = _run_all(commands, parent, parallel, threads, lines, say)
+        if not completed:
             say(f"stopped; go on with the same command and --log-dir {parent}")
             return 130
         summary = summarise(parent, say)
@@ -116,7 +120,12 @@ def _arguments(request: TrainRequest, threads: int | None) -> list[str]:
 
 
 def _run_all(
-    commands: dict[int, list[str]], parent: Path, parallel: int, threads: int | None, say: Callable[[str], None]
+    commands: dict[int, list[str]],
+    parent: Path,
+    parallel: int,
+    threads: int | None,
+    lines: SeedLines,
+    say: Callable[[str], None],
 ) -> bool:
     """Run the processes of all seeds, at most `parallel` at once. False if the user stopped them."""
     environment = dict(os.environ)
@@ -131,13 +140,16 @@ def _run_all(
             while waiting and len(running) < parallel:
                 seed = waiting.pop(0)
                 running[seed] = _start(commands[seed], _log(parent, seed), environment)
+                lines.begin(seed)
                 verb = "continued" if "--resume" in commands[seed] else "started"
                 say(f"seed {seed}: {verb}, log {_log(parent, seed)}")
             time.sleep(0.2)
             for seed, process in list(running.items()):
                 if process.poll() is None:
+                    lines.follow(seed)
                     continue
                 del running[seed]
+                lines.end(seed, "done" if process.returncode == 0 else "failed")
                 say(f"seed {seed}: {'done' if process.returncode == 0 else f'failed, see {_log(parent, seed)}'}")
     except KeyboardInterrupt:
         for process in running.values():

@@ -122,8 +122,10 @@ def _resume_locked(
     iteration = state["checkpoint"]["iter"] if state else 0
     run.check_records(iteration)
     if changes and agent_cfg.max_iterations < iteration:  # whole rollouts may go a little beyond it
-        raise UserError(f"the run is at iteration {iteration}, beyond agent.max_iterations {agent_cfg.max_iterations}")
-    say(f"run: {directory}, resumed at iteration {iteration} of {agent_cfg.max_iterations}")
+        raise UserError(
+            f"the run is at {agent_cfg.unit} {iteration}, beyond agent.max_iterations {agent_cfg.max_iterations}"
+        )
+    say(f"run: {directory}, resumed at {agent_cfg.unit} {iteration} of {agent_cfg.max_iterations}")
     env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
     began_with = run.meta.get("warm_start")
     weights = None

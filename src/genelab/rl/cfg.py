@@ -191,6 +191,9 @@ class RslRlPpoCfg:
 class RslRlOnPolicyRunnerCfg:
     """A method that learns from rollouts, with rsl_rl's networks."""
 
+    unit: ClassVar[str] = "iteration"
+    """What `max_iterations` counts."""
+
     seed: Seed = 42
     max_iterations: CountOrZero = 150
     num_steps_per_env: RolloutSteps = 24
@@ -291,6 +294,9 @@ class OffPolicyCfg:
 @dataclass(kw_only=True)
 class TimestepAgentCfg:
     """What agents of skrl and stable-baselines3 have in common."""
+
+    unit: ClassVar[str] = "step"
+    """What `max_iterations` counts."""
 
     algorithm: str = "PPO"
     """PPO, A2C, SAC, TD3 or DDPG."""

@@ -54,7 +54,7 @@ class EvalCallback:
             policy = snapshot.policy(self._env.num_envs)
             result = evaluate(self._env, policy, self._protocol.episodes_per_env, seed=self._settings.seed)
         except Exception as error:  # whatever it is, it is no reason to lose the training
-            self._say(f"evaluation at iteration {snapshot.iteration} failed: {type(error).__name__}: {error}")
+            self._say(f"evaluation at {snapshot.unit} {snapshot.iteration} failed: {type(error).__name__}: {error}")
             return
         record = {
             "iteration": snapshot.iteration,
@@ -69,7 +69,7 @@ class EvalCallback:
         best = self._best()
         improved = math.isfinite(value) and (best is None or value > best["return_mean"])
         mark = ", the best so far" if improved else ""
-        self._say(f"evaluation at iteration {snapshot.iteration}: return_mean {value:.3f}{mark}")
+        self._say(f"evaluation at {snapshot.unit} {snapshot.iteration}: return_mean {value:.3f}{mark}")
         if improved:
             name = f"{BEST_MODEL}{self._suffix}"
             self._run.save_checkpoint(name, snapshot.checkpoint())

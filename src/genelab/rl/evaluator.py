@@ -5,6 +5,7 @@ A fixed number of episodes from every world, so that short episodes are not over
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,11 +64,12 @@ def evaluate(
     seed: int = 0,
     deterministic: bool = True,
     max_steps: int | None = None,
+    watch: Callable[[int, float], None] | None = None,
 ) -> dict[str, Any]:
     """Run `episodes_per_env` episodes in every world; return metrics and per-episode arrays.
 
     The seed fixes everything: resets, noise and, for a stochastic policy, its samples. The global generator is left
-    as it was.
+    as it was. `watch` is told the number of episodes so far and their mean return whenever some have ended.
     """
     env.require_auto_reset("an evaluation")
     started = time.perf_counter()
@@ -84,6 +86,8 @@ def evaluate(
             if extras["finished"] is not None:
                 policy.reset(extras["finished"].env_ids)
                 records.add(extras["finished"])
+                if watch is not None and records.returns:
+                    watch(len(records.returns), sum(records.returns) / len(records.returns))
     if not records.returns:
         raise UserError(f"no episode ended within {steps} steps: raise --max-steps")
     records.require_finite()

@@ -61,6 +61,11 @@ class Learner(ABC):
     def iteration(self) -> int:
         """Complete iterations, in the unit of the config's ``max_iterations``."""
 
+    @property
+    def unit(self) -> str:
+        """What iterations are counted in."""
+        return self.agent_cfg.unit
+
     @abstractmethod
     def run_iteration(self) -> tuple[dict[str, float], float, float]:
         """Collect and learn once. Returns losses, and the seconds spent on collecting and on learning."""
@@ -122,7 +127,8 @@ class Learner(ABC):
             self._check_finite(losses, run)
             times = {"collect_s": collect_s, "learn_s": learn_s}
             speed = (self.steps - steps) / (collect_s + learn_s)
-            run.log(self.iteration, total, {"steps": self.steps, "steps_per_s": speed, **times, **self._log(losses)})
+            metrics = {"steps": self.steps, "steps_per_s": speed, **times, **self._log(losses)}
+            run.log(self.iteration, total, metrics, self.unit)
             if self.hooks.after_iteration is not None:
                 self.hooks.after_iteration(self)
             due = passed(self.agent_cfg.save_interval, self.previous, self.iteration)
@@ -137,7 +143,7 @@ class Learner(ABC):
         run.save_state(self.state())
         name = self.final_name if finished else self.checkpoint_name.format(self.iteration)
         path = run.save_checkpoint(name, self.checkpoint())
-        return TrainResult(self.iteration, finished, path, self.digest())
+        return TrainResult(self.iteration, finished, path, self.digest(), self.unit)
 
     @property
     @abstractmethod
@@ -169,7 +175,7 @@ class Learner(ABC):
             return
         saved = saved_checkpoints(run.directory)
         last = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint had been saved yet"
-        raise RunStopped(f"the policy diverged in iteration {self.iteration}; {last}")
+        raise RunStopped(f"the policy diverged in {self.unit} {self.iteration}; {last}")
 
 
 def passed(interval: int, before: int, now: int) -> bool:

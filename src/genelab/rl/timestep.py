@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from genelab.core.errors import unknown
+from genelab.core.errors import UserError, unknown
 from genelab.core.threads import one_torch_thread
 from genelab.rl.cfg import TimestepAgentCfg
 from genelab.rl.deployed import DeployedPolicy
@@ -124,6 +124,8 @@ class TimestepLearner(Learner):
         """Observation groups of a network: those configured, and the goals in a goal-conditioned task."""
         goals = () if self.env.goal is None else self.env.goal.groups
         groups = (*names, *(name for name in goals if name not in names))
+        if not groups:
+            raise UserError("agent.obs_groups is empty: the networks would see nothing")
         for name in groups:
             if name not in self.env.observation_manager.groups:
                 raise unknown("observation group", name, self.env.observation_manager.groups)

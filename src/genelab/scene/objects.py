@@ -2,6 +2,7 @@
 
 import mujoco
 
+from genelab.core.ranges import NonNegative, Positive
 from genelab.scene.scene import EntityCfg
 
 MARK = "mark"
@@ -13,7 +14,7 @@ def box(half_size: float, pos: tuple[float, float, float], density: float = 1000
     return EntityCfg(model=cube, params={"half_size": half_size, "density": density, "friction": friction}, pos=pos)
 
 
-def cube(half_size: float, density: float, friction: float) -> mujoco.MjSpec:
+def cube(half_size: Positive, density: Positive, friction: NonNegative) -> mujoco.MjSpec:
     """A free cube with contacts hard enough for a strong hand: body and geom ``cube``."""
     spec = mujoco.MjSpec()
     body = spec.worldbody.add_body(name="cube")
@@ -36,7 +37,7 @@ def marker(radius: float) -> EntityCfg:
     return EntityCfg(model=mark, params={"radius": radius})
 
 
-def mark(radius: float) -> mujoco.MjSpec:
+def mark(radius: Positive) -> mujoco.MjSpec:
     """A world with one site called ``mark``."""
     spec = mujoco.MjSpec()
     spec.worldbody.add_site(name=MARK, size=[radius] * 3, rgba=[0.20, 0.65, 0.35, 0.45])

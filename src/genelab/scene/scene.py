@@ -5,6 +5,7 @@ Names of an entity's parts are prefixed with the entity's own name: joint ``hing
 ``robot/hinge``.
 """
 
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,11 @@ class EntityCfg:
     A free root is placed relative to `pos` and `quat`. Velocities and controls of the keyframe are not used: episodes
     start at rest, and controls come from actions.
     """
+
+    def param_types(self) -> dict[str, Any]:
+        """Declared type of each parameter, from the annotations of the function that builds the model."""
+        hints = typing.get_type_hints(self.model, include_extras=True)
+        return {name: hints.get(name, Any) for name in self.params}
 
 
 @dataclass(kw_only=True)
@@ -93,7 +99,7 @@ class Scene:
         try:
             self.model: mujoco.MjModel = self.spec.compile()
         except ValueError as error:
-            raise UserError(f"the scene does not compile: {error}") from error
+            raise UserError(f"the scene does not compile: {' '.join(str(error).split())}") from error
         self.model.stat.extent = max(self.model.stat.extent, 1.5)  # shadows of small robots come out speckled
         self.entities = {name: locate(self.model, name) for name in entities}
         self.default_qpos = self._default_qpos(entities)
@@ -197,7 +203,9 @@ def _build(name: str, cfg: EntityCfg) -> mujoco.MjSpec:
     """An entity's own model, with a name for every part."""
     try:
         child = cfg.model(**cfg.params)
-    except TypeError as error:
+    except UserError as error:
         raise UserError(f"entity '{name}': {error}") from error
+    except Exception as error:  # whatever goes wrong in a builder, its entity is where to look
+        raise UserError(f"entity '{name}' fails: {type(error).__name__}: {' '.join(str(error).split())}") from error
     name_parts(child, name)
     return child

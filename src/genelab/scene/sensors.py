@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import mujoco
 
-from genelab.core.errors import UserError
+from genelab.core.errors import UserError, unknown
 from genelab.core.ranges import NonNegative
 from genelab.core.registry import load
 
@@ -62,6 +62,10 @@ class ContactSensorCfg(SensorCfg):
         return tuple(side.split("/")[-1] for side in self.sides)
 
     def add_to(self, spec: mujoco.MjSpec, name: str) -> None:
+        for side in self.sides:
+            _require(spec, self.kind, side, f"side of sensor '{name}'")
+        if self.other:
+            _require(spec, self.other_kind, self.other, f"other of sensor '{name}'")
         data_bits, net_force = 1 << mujoco.mjtConDataField.mjCONDATA_FORCE.value, 3
         for side in self.sides:
             sensor = spec.add_sensor(
@@ -85,6 +89,14 @@ class ContactSensorCfg(SensorCfg):
 
     def build(self, name: str, host: Any) -> Any:
         return load("genelab.sensors.contact:ContactSensor")(name, self, host)  # a layer above this one
+
+
+def _require(spec: mujoco.MjSpec, kind: Side, part: str, what: str) -> None:
+    """Raise unless a model has a part of a kind and name."""
+    parts = spec.geoms if kind == "geom" else spec.bodies
+    names = [part.name for part in parts if part.name]
+    if part not in names:
+        raise unknown(f"{'geom' if kind == 'geom' else 'body'} as {what}", part, names)
 
 
 def _compiled_name(sensor: str, side: str) -> str:

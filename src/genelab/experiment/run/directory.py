@@ -106,11 +106,11 @@ class Run:
         self.meta |= changes
         self._write_json(RUN_FILE, self.meta)
 
-    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float]) -> None:
+    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float], unit: str = "iteration") -> None:
         """Record one iteration."""
         try:
             if self._logs is None:
-                self._logs = Logs(self.directory, iteration - 1, total_iterations)
+                self._logs = Logs(self.directory, iteration - 1, total_iterations, unit)
             self._logs.write(iteration, metrics)
         except OSError as error:
             raise self._write_failed(error) from error

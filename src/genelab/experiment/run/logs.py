@@ -9,7 +9,7 @@ from genelab.core.files import write_text
 from genelab.core.json_data import json_line, read_json_lines
 from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE
 from genelab.core.stored_config import check_fields
-from genelab.experiment.run.console import make_progress
+from genelab.experiment.console import describe, open_display
 
 LINE_FILES = (METRICS_FILE, EVALUATIONS_FILE)
 
@@ -17,7 +17,7 @@ LINE_FILES = (METRICS_FILE, EVALUATIONS_FILE)
 class Logs:
     """metrics.jsonl, TensorBoard events and the progress display."""
 
-    def __init__(self, directory: Path, iteration: int, total_iterations: int):
+    def __init__(self, directory: Path, iteration: int, total_iterations: int, unit: str):
         """Continue after `iteration`. Lines of iterations that are about to be run again are dropped."""
         from torch.utils.tensorboard.writer import SummaryWriter
 
@@ -27,14 +27,15 @@ class Logs:
             write_text(path, "".join(map(json_line, kept)))
         self._file = path.open("a", buffering=1, encoding="utf-8")
         self._writer = SummaryWriter(str(directory), purge_step=iteration + 1)
-        self._progress = make_progress(total_iterations, iteration)
+        self._display = open_display()
+        self._progress = self._display.row("training", total_iterations, unit, start=iteration)
 
     def write(self, iteration: int, metrics: dict[str, float]) -> None:
         """Record one iteration."""
         self._file.write(json_line({"iteration": iteration, **metrics}))
         for name, value in metrics.items():
             self._writer.add_scalar(name if "/" in name else f"train/{name}", value, iteration)
-        self._progress.update(iteration, metrics)
+        self._progress.update(iteration, describe(metrics))
 
     def sync(self) -> None:
         """Bring what was recorded to the disk: a state that is saved later must not be ahead of it."""
@@ -42,7 +43,7 @@ class Logs:
 
     def close(self) -> None:
         """Record nothing more."""
-        self._progress.close()
+        self._display.close()
         self._writer.close()
         self._file.close()
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.core.rng import Streams, derive_seed
+from genelab.experiment.console import Row, progress
 from genelab.experiment.paired import PairedEnv
 from genelab.experiment.sim2sim.gauges import GAUGES, derive
 from genelab.rl.backends.base import Policy
@@ -46,10 +47,11 @@ class Episodes:
 
 
 @torch.no_grad()
-def run_episodes(env: PairedEnv, policy: Policy, seed: int, blocks: int = 1) -> Episodes:
-    """Run one episode per world and block."""
+def run_episodes(env: PairedEnv, policy: Policy, seed: int, blocks: int = 1, label: str = "episodes") -> Episodes:
+    """Run one episode per world and block, shown as `label`."""
     began = time.perf_counter()
-    runs = [_Block(env, policy, derive_seed(seed, f"episodes/{block}")) for block in range(blocks)]
+    with progress(label, blocks * env.max_episode_length, "step") as row:
+        runs = [_Block(env, policy, derive_seed(seed, f"episodes/{block}"), row) for block in range(blocks)]
     return Episodes(
         values={name: np.concatenate([run.values[name] for run in runs]) for name in runs[0].values},
         fallen=np.concatenate([run.fallen for run in runs]),
@@ -63,7 +65,7 @@ def run_episodes(env: PairedEnv, policy: Policy, seed: int, blocks: int = 1) -> 
 class _Block:
     """One episode in every world."""
 
-    def __init__(self, env: PairedEnv, policy: Policy, seed: int):
+    def __init__(self, env: PairedEnv, policy: Policy, seed: int, row: Row):
         self._env = env
         self._running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
         self._sums: dict[str, Tensor] = {}
@@ -80,6 +82,7 @@ class _Block:
                 sums += torch.where(self._running, value, 0.0)
             if extras["finished"] is not None:
                 self._finish(extras["finished"])
+            row.update(row.done + 1)
         if bool(self._running.any()):
             raise UserError("the task's episodes do not end: it has no time-out")
         self.trace = Trace(*(torch.stack(parts) for parts in zip(*states, strict=True)))

@@ -217,7 +217,7 @@ class _Lab:
     def _run(self, env: PairedEnv, label: str, seed: int | None = None, policy: Policy | None = None) -> Episodes:
         policy = policy or load_policy(env, self._checkpoint)
         seed = self._request.seed if seed is None else seed
-        episodes = run_episodes(env, policy, seed, self._protocol.episodes_per_env)
+        episodes = run_episodes(env, policy, seed, self._protocol.episodes_per_env, label)
         mean, falls = episodes.values["return"].mean(), int(episodes.fallen.sum())
         self._say(f"{label}: return {mean:.3f}, {falls} of {len(episodes.fallen)} fell, {episodes.seconds:.1f} s")
         return episodes

@@ -44,8 +44,8 @@ class TrainingRun(Protocol):
         """The user asked the run to stop at the next opportunity."""
         ...
 
-    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float]) -> None:
-        """Record one iteration."""
+    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float], unit: str = "iteration") -> None:
+        """Record one iteration. `unit` is what iterations are counted in."""
         ...
 
     def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path:
@@ -67,6 +67,11 @@ class Snapshot(Protocol):
     @property
     def iteration(self) -> int:
         """Complete iterations."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """What iterations are counted in: ``iteration``, or ``step`` of the environments."""
         ...
 
     @property
@@ -120,3 +125,5 @@ class TrainResult:
     """False if it was stopped before its last iteration."""
     checkpoint: Path
     weights_sha256: str
+    unit: str = "iteration"
+    """What `iteration` counts."""

@@ -225,6 +225,8 @@ class Sb3Learner(TimestepLearner):
             return {buffers.OBSERVATION: self._groups}
         goals = () if self.env.goal is None else self.env.goal.groups
         rest = tuple(name for name in self._groups if name not in goals)
+        if not rest:
+            raise UserError("agent.obs_groups has no group but the goals, which hindsight adds by itself")
         return {buffers.OBSERVATION: rest, buffers.ACHIEVED: goals[:1], buffers.DESIRED: goals[1:]}
 
     def _learn_statistics(self, obs: dict[str, Tensor]) -> None:

@@ -2,6 +2,8 @@
 
 import mujoco
 
+from genelab.core.errors import UserError
+from genelab.core.ranges import NonNegative, Positive
 from genelab.scene.scene import EntityCfg
 
 BASE_HEIGHT = 0.12
@@ -46,22 +48,26 @@ def double_pole() -> EntityCfg:
 
 
 def cartpole(
-    cart_size: tuple[float, float, float],
-    pole_radius: tuple[float, ...],
-    pole_length: tuple[float, ...],
-    pole_mass: tuple[float, ...],
-    pole_range: tuple[float, ...],
-    kp: float,
-    kd: float,
-    cart_mass: float = 1.0,
-    rail_range: float = 3.0,
-    rail_damping: float = 0.05,
-    hinge_damping: float = 0.002,
+    cart_size: tuple[Positive, Positive, Positive],
+    pole_radius: tuple[Positive, ...],
+    pole_length: tuple[Positive, ...],
+    pole_mass: tuple[Positive, ...],
+    pole_range: tuple[Positive, ...],
+    kp: NonNegative,
+    kd: NonNegative,
+    cart_mass: Positive = 1.0,
+    rail_range: Positive = 3.0,
+    rail_damping: NonNegative = 0.05,
+    hinge_damping: NonNegative = 0.002,
 ) -> mujoco.MjSpec:
     """A 1-dof cart (slide along x) driven by a position servo, and one hinge (about y) per pole.
 
     Sizes in metres (the cart's are half-sizes), masses in kg, ranges in m and rad (symmetric), kp in N/m, kd in N s/m.
     """
+    poles = {"pole_radius": pole_radius, "pole_length": pole_length, "pole_mass": pole_mass, "pole_range": pole_range}
+    if len({len(values) for values in poles.values()}) > 1:
+        counts = ", ".join(f"{name} {len(values)}" for name, values in poles.items())
+        raise UserError(f"every pole needs its own value, but there are {counts}")
     spec = mujoco.MjSpec()
     spec.compiler.degree = False  # angles are radians here; MJCF's default is degrees
     _add_rail(spec, rail_range)

@@ -1,0 +1,175 @@
+"""What a running command shows: a live line for each piece of work on a terminal, plain lines in a pipe."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.text import Text
+
+PLAIN_INTERVAL_S = 5.0
+"""Time between two plain lines about the same work."""
+BAR_WIDTH = 24
+
+
+def say(line: object = "") -> None:
+    """Print a line at once, above the live lines if there are any.
+
+    Not by `typer.echo`: it looks for the file behind standard output, and so writes into the middle of a live line.
+    """
+    print(line, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """A time in one or two units: ``45 s``, ``8 min``, ``2 h 10 min``, ``3 d 4 h``."""
+    if seconds < 90.0:
+        return f"{max(0.0, seconds):.0f} s"
+    minutes = round(seconds / 60.0)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 24 else f"{hours // 24} d {hours % 24} h"
+
+
+class Row:
+    """One piece of work: how far it is, and when it will be done."""
+
+    def __init__(self, display: "Display", label: str, total: int, unit: str, start: int):
+        self.label, self.total, self.unit = label, total, unit
+        self.done, self.status = start, ""
+        self.shown = self._begin = self._updated = time.monotonic()
+        self._start = start
+        self._display = display
+
+    def update(self, done: int, status: str = "") -> None:
+        """So much of it is done; `status` says how it stands in a few words."""
+        self.done, self.status, self._updated = done, status, time.monotonic()
+        self._display.show(self)
+
+    def begin(self, done: int, status: str) -> None:
+        """So much was done before; the time until now does not count."""
+        self.done = self._start = done
+        self.status, self._begin = status, time.monotonic()
+
+    @property
+    def eta(self) -> str:
+        """When it will be done, as far as that is known."""
+        gone, advanced = self._updated - self._begin, self.done - self._start
+        if advanced <= 0 or self.done >= self.total:
+            return ""
+        left = gone / advanced * (self.total - self.done) - (time.monotonic() - self._updated)
+        return f"ETA {duration(left)}"
+
+
+class Display(Protocol):
+    """Shows rows as they are updated."""
+
+    def row(self, label: str, total: int, unit: str, start: int = 0) -> Row:
+        """Add a piece of work of `total` units, of which `start` were done before."""
+        ...
+
+    def show(self, row: Row) -> None:
+        """Called when a row has changed."""
+        ...
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        ...
+
+
+def open_display(interval_s: float = PLAIN_INTERVAL_S, keep: bool = True) -> Display:
+    """Live lines if standard output is a terminal that can show them, else a line per work every few seconds.
+
+    `keep`: what was reached in the end stays to be read. Otherwise a result follows, and plain lines go to standard
+    error: what a command writes to a file is the same every time.
+    """
+    live = sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+    return _Live(keep) if live else _Lines(interval_s, keep)
+
+
+@contextmanager
+def progress(label: str, total: int, unit: str) -> Iterator[Row]:
+    """Show one piece of work for as long as the context lasts; its result is what comes after."""
+    display = open_display(keep=False)
+    try:
+        yield display.row(label, total, unit)
+    finally:
+        display.close()
+
+
+def describe(metrics: dict[str, float]) -> str:
+    """Rate, return and episode length of a training in a few words."""
+    parts = [f"{metrics['steps_per_s'] / 1000:.1f}k steps/s"]
+    if "return_mean" in metrics:
+        parts += [f"return {metrics['return_mean']:.2f}", f"length {metrics['length_mean']:.0f}"]
+    return ", ".join(parts)
+
+
+class _Lines:
+    """Plain lines: no control codes."""
+
+    def __init__(self, interval_s: float, keep: bool):
+        self._interval_s, self._keep = interval_s, keep
+
+    def row(self, label: str, total: int, unit: str, start: int = 0) -> Row:
+        return Row(self, label, total, unit, start)
+
+    def show(self, row: Row) -> None:
+        now = time.monotonic()
+        last = self._keep and row.done >= row.total
+        if now - row.shown < self._interval_s and not last:
+            return
+        row.shown = now
+        parts = (f"{row.label}: {row.unit} {row.done}/{row.total}", row.status, row.eta)
+        line = ", ".join(part for part in parts if part)
+        print(line, file=sys.stdout if self._keep else sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Nothing is left to clear."""
+
+
+class _Live:
+    """One line per row at the bottom of the terminal, drawn anew a few times a second."""
+
+    def __init__(self, keep: bool):
+        from rich.live import Live
+
+        self._rows: list[Row] = []
+        self._live: Any = Live(self, refresh_per_second=4, transient=not keep)
+        self._live.start()
+
+    def row(self, label: str, total: int, unit: str, start: int = 0) -> Row:
+        self._rows.append(Row(self, label, total, unit, start))
+        return self._rows[-1]
+
+    def show(self, row: Row) -> None:
+        """The line is drawn by the clock, not by every update."""
+
+    def close(self) -> None:
+        self._live.stop()
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        label = max((len(row.label) for row in self._rows), default=0)
+        for row in self._rows:
+            yield self._line(row, label, options)
+
+    def _line(self, row: Row, label: int, options: "ConsoleOptions") -> "Text":
+        from rich.text import Text
+
+        full, rest = ("#", "-") if options.ascii_only else ("━", "━")
+        filled = min(BAR_WIDTH, BAR_WIDTH * row.done // max(1, row.total))
+        line = Text.assemble(
+            f"{row.label:<{label}} ",
+            (full * filled, "green" if row.done >= row.total else "cyan"),
+            (rest * (BAR_WIDTH - filled), "bright_black"),
+            f" {row.done}/{row.total} {row.unit}s",
+            (f" {row.eta}" if row.eta else "", "cyan"),
+            f"  {row.status}" if row.status else "",
+            no_wrap=True,
+        )
+        line.truncate(options.max_width, overflow="ellipsis")
+        return line
