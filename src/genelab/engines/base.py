@@ -18,6 +18,7 @@ What is live and what is a copy
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import mujoco
@@ -29,7 +30,7 @@ from genelab.core.errors import UserError, unknown
 from genelab.engines.capabilities import MODEL_FIELDS, Capabilities
 from genelab.engines.description import Description
 from genelab.engines.kinematics import Bodies, Kinematics
-from genelab.engines.pictures import Painter
+from genelab.engines.pictures import Mark, Painter
 from genelab.scene.scene import Scene
 
 
@@ -172,11 +173,18 @@ class Engine(ABC):
             world.site_xpos[site] = pos[env_id].cpu().numpy()
         return world
 
-    def render(self, env_id: int, camera: str | None = None, width: int = 640, height: int = 480) -> np.ndarray:
+    def render(
+        self,
+        env_id: int,
+        camera: str | None = None,
+        width: int = 640,
+        height: int = 480,
+        marks: Iterable[Mark] = (),
+    ) -> np.ndarray:
         """One RGB frame of one world, (height, width, 3) uint8, by MuJoCo's renderer whichever engine simulates."""
         if (width, height) not in self._painters:
             self._painters[width, height] = Painter(self.model, width, height)
-        return self._painters[width, height].paint(self.world_data(env_id), camera)
+        return self._painters[width, height].paint(self.world_data(env_id), camera, marks)
 
     def close(self) -> None:
         """Free what the engine holds outside Python's memory."""

@@ -1,6 +1,9 @@
 """Pictures of one world by MuJoCo's renderer, whichever engine simulates it."""
 
 import copy
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import mujoco
@@ -13,6 +16,57 @@ All 1.4 million points of the reference terrain take more than half a second a p
 """
 SLACK = 5.0
 """How far the robot may go until another part is drawn."""
+
+Point = Sequence[float]
+Colour = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """Something that only pictures show: an arrow along points, world frame, metres. Two are straight, more a bend."""
+
+    points: Sequence[Point]
+    colour: Colour
+    width: float = 0.012
+    """Radius of the shaft."""
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Something that only pictures show: a ball around a point, world frame, metres."""
+
+    centre: Point
+    radius: float
+    colour: Colour
+
+
+Mark = Arrow | Ball
+
+_BALL, _ARROW = mujoco.mjtGeom.mjGEOM_SPHERE.value, mujoco.mjtGeom.mjGEOM_ARROW.value
+_STROKE, _DECORATION = mujoco.mjtGeom.mjGEOM_CAPSULE.value, mujoco.mjtCatBit.mjCAT_DECOR.value
+
+
+def add_marks(scene: mujoco.MjvScene, marks: Iterable[Mark]) -> None:
+    """Put marks into a scene that is about to be drawn. They are no part of the physics."""
+    for mark in marks:
+        if isinstance(mark, Ball):
+            geom = _add_geom(scene, _BALL, mark.colour, size=mark.radius)
+            geom.pos[:] = mark.centre
+            continue
+        legs = list(itertools.pairwise(mark.points))
+        for number, (start, end) in enumerate(legs, start=1):
+            kind = _ARROW if number == len(legs) else _STROKE
+            geom = _add_geom(scene, kind, mark.colour)
+            mujoco.mjv_connector(geom, kind, mark.width, np.asarray(start, np.float64), np.asarray(end, np.float64))
+
+
+def _add_geom(scene: mujoco.MjvScene, kind: int, colour: Colour, size: float = 0.0) -> Any:
+    geom = scene.geoms[scene.ngeom]
+    colours = np.asarray(colour, np.float32)
+    mujoco.mjv_initGeom(geom, kind, np.full(3, size), np.zeros(3), np.eye(3).flatten(), colours)
+    geom.category = _DECORATION
+    scene.ngeom += 1
+    return geom
 
 
 class Painter:
@@ -31,7 +85,7 @@ class Painter:
         """The model that the last picture was made from, with a part of a large terrain."""
         return None if self._renderer is None else self._renderer.model
 
-    def paint(self, world: Any, camera: str | None) -> np.ndarray:
+    def paint(self, world: Any, camera: str | None, marks: Iterable[Mark] = ()) -> np.ndarray:
         """One RGB frame, (height, width, 3) uint8. Moves the terrain of `world` to where the drawn part lies."""
         if self._terrain is None:
             renderer = self._renderer or self._use(self._model)
@@ -39,6 +93,7 @@ class Painter:
             renderer = self._look_at(world.subtree_com[0, :2])
             world.geom_xpos[self._terrain, :2] = self.centre
         renderer.update_scene(world, camera=-1 if camera is None else camera)
+        add_marks(renderer.scene, marks)
         return renderer.render()
 
     def close(self) -> None:

@@ -28,6 +28,7 @@ from genelab.core.overrides import validate
 from genelab.core.rng import Streams
 from genelab.core.table import Table
 from genelab.engines import make_engine
+from genelab.engines.pictures import Mark
 from genelab.envs.cfg import ManagerBasedEnvCfg, ManagerBasedRlEnvCfg
 from genelab.envs.entity import Entity
 from genelab.envs.episodes import EpisodeStats, FinishedEpisodes
@@ -102,7 +103,11 @@ class ManagerBasedEnv:
 
     def render(self, env_id: int = 0, width: int = 640, height: int = 480) -> np.ndarray:
         """One RGB frame (height, width, 3) of one world, by the camera the config names."""
-        return self.engine.render(env_id, self.cfg.camera, width, height)
+        return self.engine.render(env_id, self.cfg.camera, width, height, self.marks(env_id))
+
+    def marks(self, env_id: int) -> list[Mark]:
+        """What pictures show of one world beside its bodies."""
+        return []
 
     def close(self) -> None:
         self.engine.close()
@@ -191,6 +196,10 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             if self.cfg.auto_reset:
                 self.reset(env_ids=done)
         return self.obs, rewards, self.terminated, self.truncated, extras
+
+    def marks(self, env_id: int) -> list[Mark]:
+        """The present commands, as far as they can be seen."""
+        return [mark for term in self.command_manager.terms.values() for mark in term.marks(env_id)]
 
     def require_auto_reset(self, asked_by: str) -> None:
         """Raise unless worlds start new episodes by themselves."""

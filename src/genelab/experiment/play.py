@@ -1,6 +1,7 @@
 """Playback: a policy, or a scene of its own accord, with a window, a video, or neither."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +11,7 @@ import torch
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv
 from genelab.experiment.collect import demonstrator
+from genelab.experiment.console import progress
 from genelab.experiment.inference import choose_checkpoint, setup_policy
 from genelab.experiment.setup import Setup, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
@@ -108,15 +110,19 @@ def _loop(env: ManagerBasedEnv, step: Callable[[], Any], request: PlayRequest, s
         limit = simulation.steps if limit is None else limit
     viewer = open_viewer(env, realtime=True) if simulation.vis else None
     video = VideoWriter(request.video, env.step_dt) if request.video is not None else None
+    shown = nullcontext() if limit is None else progress("play", limit, "step")
     done = 0
     try:
-        while (limit is None or done < limit) and (viewer is None or viewer.running):
-            if video is not None:
-                video.add(env.render(0, WIDTH, HEIGHT)) if video.wants_frame else video.skip()
-            step()
-            done += 1
-            if viewer is not None:
-                viewer.sync()
+        with shown as row:
+            while (limit is None or done < limit) and (viewer is None or viewer.running):
+                if video is not None:
+                    video.add(env.render(0, WIDTH, HEIGHT)) if video.wants_frame else video.skip()
+                step()
+                done += 1
+                if viewer is not None:
+                    viewer.sync()
+                if row is not None:
+                    row.update(done)
     finally:
         if viewer is not None:
             viewer.close()

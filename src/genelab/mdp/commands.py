@@ -1,5 +1,6 @@
 """Command terms."""
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -7,10 +8,20 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.core.math import quat_apply
 from genelab.core.ranges import Interval, NonNegative, NotEmpty, Share
+from genelab.engines.pictures import Arrow, Colour, Mark
 from genelab.envs.cfg import CommandTermCfg, RampCfg
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import CommandTerm
+
+COMMAND_COLOUR: Colour = (0.15, 0.7, 0.3, 1.0)
+"""Of what pictures show of a command."""
+ARROW_M = 0.7
+"""Length of the arrow of 1 m/s. The arc of 1 rad/s is 1 rad long."""
+ARC_RADIUS_M, ARC_PARTS = 0.3, 6
+ARROW_ABOVE_M = 0.15
+"""How high the arrows are above the robot."""
 
 
 @dataclass(kw_only=True)
@@ -98,6 +109,24 @@ class VelocityCommand(CommandTerm):
         self.course[:, 1] += heading.sin() * along + heading.cos() * left
         self.course[:, 2] += self.command[:, 2] * dt
         super().step(dt)
+
+    def marks(self, env_id: int) -> list[Mark]:
+        """An arrow above the robot for the commanded velocity, and one that goes round for the yaw rate."""
+        robot, (along, left, turn) = self.env.robot, self.command[env_id].tolist()
+        x, y, _ = robot.root_pos[env_id].tolist()
+        z = float(robot.body_pos[env_id, :, 2].max()) + ARROW_ABOVE_M
+        ahead = quat_apply(robot.root_quat[env_id], torch.tensor([1.0, 0.0, 0.0], device=self.env.device))
+        heading = math.atan2(float(ahead[1]), float(ahead[0]))
+        marks: list[Mark] = []
+        if math.hypot(along, left) > 0.0:
+            towards, far = heading + math.atan2(left, along), ARROW_M * math.hypot(along, left)
+            tip = (x + far * math.cos(towards), y + far * math.sin(towards), z)
+            marks.append(Arrow([(x, y, z), tip], COMMAND_COLOUR))
+        if turn != 0.0:
+            angles = [heading + turn * part / ARC_PARTS for part in range(ARC_PARTS + 1)]
+            arc = [(x + ARC_RADIUS_M * math.cos(a), y + ARC_RADIUS_M * math.sin(a), z) for a in angles]
+            marks.append(Arrow(arc, COMMAND_COLOUR))
+        return marks
 
     def reset(self, env_ids: Tensor) -> None:
         self.course[env_ids] = 0.0

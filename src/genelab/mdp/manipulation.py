@@ -6,9 +6,13 @@ import torch
 from torch import Tensor
 
 from genelab.core.ranges import NonNegative, Positive, Share
+from genelab.engines.pictures import Ball, Mark
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import BodyRef, EntityRef, find_entity
-from genelab.mdp.commands import UniformCommand, UniformCommandCfg
+from genelab.mdp.commands import COMMAND_COLOUR, UniformCommand, UniformCommandCfg
+
+BALL_M = 0.03
+"""Radius of the ball that shows a place in pictures."""
 
 
 @dataclass(kw_only=True)
@@ -34,6 +38,10 @@ class PlaceCommand(UniformCommand):
         if cfg.marker:
             site = env.scene.model.site(f"{find_entity(env, cfg.marker).name}/mark").id
             env.engine.markers[site] = self.command
+
+    def marks(self, env_id: int) -> list[Mark]:
+        """A ball at the place, unless an object of the scene shows it."""
+        return [] if self.cfg.marker else [Ball(self.command[env_id].tolist(), BALL_M, COMMAND_COLOUR)]
 
     def resample(self, env_ids: Tensor) -> None:
         super().resample(env_ids)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
 from genelab.core.table import Table
+from genelab.engines.pictures import Mark
 from genelab.envs.cfg import CommandTermCfg
 from genelab.envs.managers.base import Manager, built_term_table
 
@@ -46,6 +47,10 @@ class CommandTerm:
 
         Called at reset, after the reset events and after `resample`. Not when a command changes within an episode.
         """
+
+    def marks(self, env_id: int) -> list[Mark]:
+        """What pictures show of the present command in one world. Nothing, unless overridden."""
+        return []
 
     def reset(self, env_ids: Tensor) -> None:
         self._renew(env_ids)
