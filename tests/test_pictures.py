@@ -1,12 +1,16 @@
 """What pictures show beside the bodies of a world, and what they cost."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+import imageio_ffmpeg
 import pytest
 import torch
 
 from genelab.core.registry import find
-from genelab.engines.pictures import Arrow, Ball
+from genelab.engines.pictures import SHADOW_SIZE, Arrow, Ball, Painter
 from genelab.envs import ManagerBasedRlEnv
 
 GO1 = "Genelab-Velocity-Flat-Unitree-Go1-v0"
@@ -99,3 +103,19 @@ def test_a_place_without_an_object_that_shows_it_is_shown_as_a_ball():
     [ball] = env.marks(0)
     assert isinstance(ball, Ball)
     assert ball.centre == pytest.approx(env.command_manager[name][0].tolist())
+
+
+def test_pictures_are_drawn_with_settings_that_a_cpu_can_bear(env: ManagerBasedRlEnv):
+    painter = Painter(env.engine.model, 64, 48)
+    painter.paint(env.engine.world_data(0), None)
+    assert painter.drawn is not None
+    assert painter.drawn.vis.quality.offsamples == 0
+    assert painter.drawn.vis.quality.shadowsize <= SHADOW_SIZE
+    painter.close()
+
+
+def test_a_video_is_wide_enough_to_see_something(cli: Callable[..., Any], tmp_path: Path):
+    video = tmp_path / "film.mp4"
+    outcome = cli("play", "GeneLab-Inverted-Pendulum-v0", "--steps", 3, "--video", video)
+    assert outcome.code == 0, outcome.err
+    assert next(imageio_ffmpeg.read_frames(str(video)))["size"][0] >= 640

