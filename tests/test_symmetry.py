@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 import pytest
 import torch
+from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
 from genelab import mdp
@@ -18,7 +19,7 @@ from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, ObservationTer
 from genelab.mdp.symmetry import Mirror
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg, RslRlSymmetryCfg
 from genelab.rl.rsl_rl.learner import RslRlLearner
-from genelab.rl.rsl_rl.symmetry import Augmentation
+from genelab.rl.rsl_rl.symmetry import MirrorImages
 from genelab.scene.mirror import MirrorTable
 from genelab.scene.robots.go1 import LEGS, MIRROR, quadruped
 from genelab.scene.terrain import TerrainCfg
@@ -183,12 +184,15 @@ def agent(**symmetry: Any) -> RslRlOnPolicyRunnerCfg:
 def test_a_batch_is_followed_by_its_mirror_image(env: ManagerBasedRlEnv) -> None:
     mirror = Mirror(env, MIRROR)
     obs = TensorDict({name: torch.randn_like(value) for name, value in env.obs.items()}, batch_size=[2])
-    both, actions = Augmentation(mirror)(None, obs, torch.ones(2, 12))
-    assert both is not None
-    assert actions is not None
-    assert torch.equal(both["policy"][:2], obs["policy"])
-    assert torch.equal(both["policy"][2:], mirror.groups["policy"](obs["policy"]))
-    assert actions[2].tolist() == [-1.0, 1.0, 1.0] * 4
+    batch = RolloutStorage.Batch(obs, torch.ones(2, 12), *(torch.arange(2.0)[:, None] for _ in range(4)))
+    MirrorImages(RslRlSymmetryCfg(table=MIRROR), mirror).append(batch)
+    assert batch.observations is not None
+    assert batch.actions is not None
+    assert batch.returns is not None
+    assert torch.equal(batch.observations["policy"][:2], obs["policy"])
+    assert torch.equal(batch.observations["policy"][2:], mirror.groups["policy"](obs["policy"]))
+    assert batch.actions[2].tolist() == [-1.0, 1.0, 1.0] * 4
+    assert batch.returns.flatten().tolist() == [0.0, 1.0, 0.0, 1.0]
 
 
 def asymmetry_while_learning(env: ManagerBasedRlEnv, **symmetry: Any) -> float:

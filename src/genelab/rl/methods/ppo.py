@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import torch
 from rsl_rl.algorithms import PPO as RslRlPPO  # noqa: N811
-from rsl_rl.extensions import Symmetry
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 from torch import Tensor, nn
@@ -21,7 +20,7 @@ from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.deployed import Deployed
 from genelab.rl.methods.base import Method, batch_of
 from genelab.rl.rsl_rl.networks import make_network
-from genelab.rl.rsl_rl.symmetry import make_symmetry
+from genelab.rl.rsl_rl.symmetry import MirrorImages, make_symmetry
 
 Batch = RolloutStorage.Batch
 
@@ -37,7 +36,7 @@ class PPO(RslRlPPO, Method):
     function of a small network comes apart: while the policy's noise is large, no step is large for its KL divergence.
     """
 
-    symmetry: Symmetry | None
+    symmetry: MirrorImages | None
     optimizer: Optimizer
 
     def __init__(self, actor: Any, critic: Any, storage: RolloutStorage, cfg: RslRlPpoCfg, device: str):
@@ -142,17 +141,27 @@ class PPO(RslRlPPO, Method):
         return torch.max((values - batch.returns).square(), (near - batch.returns).square())  # type: ignore[operator]
 
     def _batches(self) -> Iterator[Batch]:
-        recurrent = bool(self.memory())
-        batches = self.storage.recurrent_mini_batch_generator if recurrent else self.storage.mini_batch_generator
-        yield from batches(self.num_mini_batches, self.num_learning_epochs)
+        """The mini-batches of all epochs. Every epoch has the same ones, so they are gathered and mirrored once."""
+        if self.memory():
+            yield from map(
+                self._prepared,
+                self.storage.recurrent_mini_batch_generator(self.num_mini_batches, self.num_learning_epochs),
+            )
+            return
+        batches = [self._prepared(batch) for batch in self.storage.mini_batch_generator(self.num_mini_batches, 1)]
+        for _ in range(self.num_learning_epochs):
+            yield from batches
 
-    def _learn(self, batch: Any) -> dict[str, Tensor]:
-        """One gradient step; returns the losses."""
-        size = batch.observations.batch_size[0]
+    def _prepared(self, batch: Any) -> Batch:
         if self.normalize_advantage_per_mini_batch:
             batch.advantages = (batch.advantages - batch.advantages.mean()) / (batch.advantages.std() + 1e-8)
         if self.symmetry is not None:
-            self.symmetry.augment_batch(batch, size)
+            self.symmetry.append(batch)
+        return batch
+
+    def _learn(self, batch: Any) -> dict[str, Tensor]:
+        """One gradient step; returns the losses."""
+        size = len(batch.old_distribution_params[0])  # mirror images follow
         memory = dict(zip(("actor", "critic"), batch.hidden_states, strict=True))
         self.actor(batch.observations, masks=batch.masks, hidden_state=memory["actor"], stochastic_output=True)
         log_prob = self.actor.get_output_log_prob(batch.actions)
@@ -169,9 +178,9 @@ class PPO(RslRlPPO, Method):
         }
         loss = losses["surrogate"] + self.value_loss_coef * losses["value"] - self.entropy_coef * entropy
         if self.symmetry is not None:
-            losses["symmetry"] = self.symmetry.compute_loss(self.actor, batch, size)
-            if self.symmetry.use_mirror_loss:
-                loss = loss + self.symmetry.mirror_loss_coeff * losses["symmetry"]
+            losses["symmetry"] = self.symmetry.loss(self.actor, batch, size)
+            if self.symmetry.cfg.mirror_loss > 0.0:
+                loss = loss + self.symmetry.cfg.mirror_loss * losses["symmetry"]
         self.optimizer.zero_grad()
         loss.backward()
         clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)

@@ -1,46 +1,53 @@
-"""Mirror symmetry as rsl_rl asks for it: a function that puts mirror images behind the samples of a batch."""
+"""Mirror symmetry for learners: images of the samples of a batch, and how far a policy is from being symmetric."""
 
 from typing import Any
 
 import torch
-from rsl_rl.extensions import Symmetry
 from tensordict import TensorDict
 from torch import Tensor
+from torch.nn.functional import mse_loss
 
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.mdp.symmetry import Mirror
-from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
+from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 
 
-class Augmentation:
-    """Doubles a batch. Either part may be missing."""
+class MirrorImages:
+    """What the learner makes of a task's symmetry."""
 
-    def __init__(self, mirror: Mirror):
+    def __init__(self, cfg: RslRlSymmetryCfg, mirror: Mirror):
+        self.cfg = cfg
         self._mirror = mirror
 
-    def __call__(
-        self, env: Any, obs: TensorDict | None, actions: Tensor | None
-    ) -> tuple[TensorDict | None, Tensor | None]:
-        if obs is not None:
-            mirrored = self._mirror.observations({name: obs[name] for name in self._mirror.groups})
-            obs = torch.cat((obs, TensorDict(mirrored, batch_size=obs.batch_size, device=obs.device)))  # type: ignore
-        if actions is not None:
-            actions = torch.cat((actions, self._mirror.action(actions)))
-        return obs, actions
+    def append(self, batch: Any) -> None:
+        """Put the mirror images behind the samples of a batch, if they are to be learnt from."""
+        if not self.cfg.augment:
+            return
+        batch.observations = torch.cat((batch.observations, self._of(batch.observations)))  # type: ignore[arg-type]
+        batch.actions = torch.cat((batch.actions, self._mirror.action(batch.actions)))
+        for name in ("old_actions_log_prob", "values", "advantages", "returns"):
+            setattr(batch, name, getattr(batch, name).repeat(2, 1))
+
+    def loss(self, actor: Any, batch: Any, size: int) -> Tensor:
+        """Mean squared difference between the action in the mirror and the mirrored action.
+
+        The actor has just seen the batch, whose first `size` samples are no mirror images.
+        """
+        actions = actor.output_mean
+        in_the_mirror = actions[size:] if self.cfg.augment else actor(self._of(batch.observations))
+        return mse_loss(in_the_mirror, self._mirror.action(actions[:size]).detach())
+
+    def _of(self, obs: TensorDict) -> TensorDict:
+        images = self._mirror.observations({name: obs[name] for name in self._mirror.groups})
+        return TensorDict(images, batch_size=obs.batch_size, device=obs.device)  # type: ignore[arg-type]
 
 
-def make_symmetry(cfg: RslRlOnPolicyRunnerCfg, env: ManagerBasedRlEnv) -> Symmetry | None:
-    """rsl_rl's symmetry extension, if the agent config asks for it."""
+def make_symmetry(cfg: RslRlOnPolicyRunnerCfg, env: ManagerBasedRlEnv) -> MirrorImages | None:
+    """The symmetry that the agent config asks for."""
     wanted = cfg.algorithm.symmetry
     if wanted is None:
         return None
     if cfg.actor.is_recurrent or cfg.critic.is_recurrent:
         raise UserError("agent.algorithm.symmetry does not go with recurrent networks")
-    return Symmetry(
-        env,  # type: ignore[arg-type]  # handed through to `Augmentation`, which does not need it
-        Augmentation(Mirror(env, wanted.table)),
-        use_data_augmentation=wanted.augment,
-        use_mirror_loss=wanted.mirror_loss > 0.0,
-        mirror_loss_coeff=wanted.mirror_loss,
-    )
+    return MirrorImages(wanted, Mirror(env, wanted.table))
