@@ -303,7 +303,7 @@ def test_the_scene_is_the_one_of_training(
 
     export = exported("mlp", "onnx")
     saved = mujoco.MjModel.from_xml_path(str(export.path.parent / export.metadata["scene"]["file"]))
-    model = inference("mlp").env.scene.model
+    model = inference("mlp").env.scene.drawn
     assert saved.names == model.names
     for name in ("body_mass", "body_inertia", "body_ipos", "jnt_range", "dof_damping", "actuator_biasprm", "body_pos"):
         np.testing.assert_allclose(getattr(saved, name), getattr(model, name), rtol=1e-5, err_msg=name)

@@ -1,11 +1,14 @@
 """The compiled scene: pendulum numbers, names, default poses and contact sensors."""
 
+from typing import Any
+
 import mujoco
 import numpy as np
 import pytest
 
 from genelab.core.errors import UserError
 from genelab.scene.robots.cartpole import double_pole, single_pole
+from genelab.scene.robots.go1 import go1
 from genelab.scene.scene import EntityCfg, GroundCfg, Scene, SceneCfg
 from genelab.scene.sensors import ContactSensorCfg
 
@@ -37,7 +40,7 @@ def published(request):
 
 @pytest.fixture
 def model(published) -> mujoco.MjModel:
-    return compile_scene(published["cfg"](), ground=GroundCfg(collide=False)).model
+    return compile_scene(published["cfg"](), ground=GroundCfg(collide=False)).drawn
 
 
 def hinges(published) -> dict[str, str]:
@@ -186,7 +189,23 @@ def test_a_contact_sensor_on_something_that_is_not_there_is_an_error_that_names_
 
 def test_the_ground_collides_only_if_asked_to():
     with_ground = Scene(SceneCfg(ground=GroundCfg(collide=True, friction=0.7)), dt=0.005).model
-    without = Scene(SceneCfg(ground=GroundCfg(collide=False)), dt=0.005).model
+    without = Scene(SceneCfg(ground=GroundCfg(collide=False)), dt=0.005).drawn
     assert with_ground.geom("ground").contype[0] == 1
     assert with_ground.geom("ground").friction[0] == pytest.approx(0.7)
     assert without.geom("ground").contype[0] == without.geom("ground").conaffinity[0] == 0
+
+
+def test_shapes_that_touch_nothing_are_drawn_and_not_simulated_and_the_motion_keeps_its_bits():
+    scene = compile_scene(go1(), ground=GroundCfg())
+    solid = (scene.drawn.geom_contype | scene.drawn.geom_conaffinity) != 0
+    names = [scene.drawn.geom(i).name for i in np.flatnonzero(solid)]
+    assert [scene.model.geom(i).name for i in range(scene.model.ngeom)] == names
+    assert scene.drawn.ngeom > 2 * scene.model.ngeom
+    ends = []
+    for model in (scene.model, scene.drawn):
+        data: Any = mujoco.MjData(model)
+        data.qpos[:] = scene.default_qpos
+        mujoco.mj_step(model, data, 200)
+        assert data.ncon > 0
+        ends.append(data.qpos.copy())
+    np.testing.assert_array_equal(*ends)

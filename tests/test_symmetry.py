@@ -184,7 +184,8 @@ def agent(**symmetry: Any) -> RslRlOnPolicyRunnerCfg:
 def test_a_batch_is_followed_by_its_mirror_image(env: ManagerBasedRlEnv) -> None:
     mirror = Mirror(env, MIRROR)
     obs = TensorDict({name: torch.randn_like(value) for name, value in env.obs.items()}, batch_size=[2])
-    batch = RolloutStorage.Batch(obs, torch.ones(2, 12), *(torch.arange(2.0)[:, None] for _ in range(4)))
+    column = torch.arange(2.0)[:, None]
+    batch = RolloutStorage.Batch(obs, torch.ones(2, 12), column, column, column, column)
     MirrorImages(RslRlSymmetryCfg(table=MIRROR), mirror).append(batch)
     assert batch.observations is not None
     assert batch.actions is not None

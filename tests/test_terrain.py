@@ -97,7 +97,7 @@ def test_the_ground_is_one_height_field_with_the_grounds_friction() -> None:
     assert model.ngeom == 1
     assert ground.type[0] == mujoco.mjtGeom.mjGEOM_HFIELD.value
     assert (ground.friction[0], ground.contype[0], ground.conaffinity[0]) == (0.7, 1, 1)
-    untouchable = Scene(SceneCfg(terrain=small(), ground=GroundCfg(collide=False)), dt=0.005).model.geom("ground")
+    untouchable = Scene(SceneCfg(terrain=small(), ground=GroundCfg(collide=False)), dt=0.005).drawn.geom("ground")
     assert (untouchable.contype[0], untouchable.conaffinity[0]) == (0, 0)
 
 

@@ -164,11 +164,11 @@ class Engine(ABC):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
     def world_data(self, env_id: int, data: mujoco.MjData | None = None) -> mujoco.MjData:
-        """One world as MuJoCo data with poses computed. Viewers and renderers show every engine through this."""
-        world: Any = mujoco.MjData(self.model) if data is None else data
+        """One world as data of the scene's `drawn` model with poses computed: what viewers and renderers show."""
+        world: Any = mujoco.MjData(self.scene.drawn) if data is None else data
         world.qpos[:], world.qvel[:] = self.qpos[env_id].cpu().numpy(), self.qvel[env_id].cpu().numpy()
         world.ctrl[:] = self.ctrl[env_id].cpu().numpy()
-        mujoco.mj_forward(self.model, world)
+        mujoco.mj_forward(self.scene.drawn, world)
         for site, pos in self.markers.items():
             world.site_xpos[site] = pos[env_id].cpu().numpy()
         return world
@@ -183,7 +183,7 @@ class Engine(ABC):
     ) -> np.ndarray:
         """One RGB frame of one world, (height, width, 3) uint8, by MuJoCo's renderer whichever engine simulates."""
         if (width, height) not in self._painters:
-            self._painters[width, height] = Painter(self.model, width, height)
+            self._painters[width, height] = Painter(self.scene.drawn, width, height)
         return self._painters[width, height].paint(self.world_data(env_id), camera, marks)
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ class _NativeViewer:
         self._data = self._engine.world_data(0)
         self._frame_s = env.step_dt if realtime else 0.0
         self._next = time.monotonic()
-        self._handle: Any = mujoco.viewer.launch_passive(self._engine.model, self._data)
+        self._handle: Any = mujoco.viewer.launch_passive(self._engine.scene.drawn, self._data)
 
     @property
     def running(self) -> bool:

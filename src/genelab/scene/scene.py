@@ -8,6 +8,7 @@ Names of an entity's parts are prefixed with the entity's own name: joint ``hing
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import mujoco
@@ -75,7 +76,10 @@ class SceneCfg:
 
 
 class Scene:
-    """A compiled scene. `model` is the canonical description; engines reproduce it and check it by name."""
+    """A compiled scene. `model` is the canonical description; engines reproduce it and check it by name.
+
+    Shapes that can touch nothing are in `drawn` only. They move nothing, and placing them takes time in every step.
+    """
 
     def __init__(self, cfg: SceneCfg, dt: float, options: PhysicsOptionsCfg | None = None):
         self.cfg = cfg
@@ -96,11 +100,7 @@ class Scene:
             sensor.add_to(self.spec, name)
         for body in self.spec.bodies:
             body.simple = 0  # MuJoCo's shortcut for "simple" bodies would forbid to move their centre of mass later
-        try:
-            self.model: mujoco.MjModel = self.spec.compile()
-        except ValueError as error:
-            raise UserError(f"the scene does not compile: {' '.join(str(error).split())}") from error
-        self.model.stat.extent = max(self.model.stat.extent, 1.5)  # shadows of small robots come out speckled
+        self.model, self.spec = _simulated(self.spec)
         self.entities = {name: locate(self.model, name) for name in entities}
         self.default_qpos = self._default_qpos(entities)
         self.contact_sensors = {name: c for name, c in cfg.sensors.items() if isinstance(c, ContactSensorCfg)}
@@ -109,6 +109,13 @@ class Scene:
         own = [f"{name}/{sensor}" for name, layout in self.entities.items() for sensor in layout.sensor_names]
         self.model_sensors = {name: _sensor_columns(self.model, name) for name in own}
         """Where the sensors of the entities' own models stand in it."""
+
+    @cached_property
+    def drawn(self) -> mujoco.MjModel:
+        """The model with all shapes, for pictures. Joints, bodies and sites are those of `model`."""
+        model = self.spec.compile()
+        model.stat.extent = max(model.stat.extent, 1.5)  # shadows of small robots come out speckled
+        return model
 
     def _default_qpos(self, entities: dict[str, EntityCfg]) -> np.ndarray:
         qpos = self.model.qpos0.copy()
@@ -138,6 +145,16 @@ class Scene:
             root = slice(layout.free_qpos, layout.free_qpos + 7)
             quat = np.array(cfg.quat) / np.linalg.norm(cfg.quat)
             mujoco.mju_mulPose(qpos[root][:3], qpos[root][3:], np.array(cfg.pos), quat, key[root][:3], key[root][3:])
+
+
+def _simulated(spec: mujoco.MjSpec) -> tuple[mujoco.MjModel, mujoco.MjSpec]:
+    """The model without the shapes that are only to be seen (their masses stay), and the spec with them."""
+    whole = spec.copy()  # compiling takes them out of the spec
+    spec.compiler.discardvisual = True
+    try:
+        return spec.compile(), whole
+    except ValueError as error:
+        raise UserError(f"the scene does not compile: {' '.join(str(error).split())}") from error
 
 
 def _sensor_columns(model: mujoco.MjModel, name: str) -> slice:
