@@ -29,8 +29,25 @@ def test_cells_wrap_in_a_narrow_terminal_and_lose_nothing():
     assert " ".join(" ".join(lines[2:]).split()) == f"row {words}"
 
 
+def test_names_in_the_first_column_stay_whole_as_long_as_there_is_room_for_the_rest():
+    table = Table(("name", "text"), [("a-name-of-twenty-characters", "words to wrap " * 10)])
+    assert table.text(width=60).splitlines()[2].startswith("a-name-of-twenty-characters ")
+    assert max(map(len, table.text(width=30).splitlines())) <= 30
+
+
 def test_markdown_escapes_the_bar():
     assert Table(("a", "b"), [("x|y", True)]).markdown() == "| a | b |\n| --- | --- |\n| x\\|y | yes |"
+
+
+def test_columns_with_nothing_in_them_are_left_out_of_the_text_and_kept_in_the_data():
+    table = Table(("name", "noise", "size"), [("a", None, 1), ("b", "", 2)])
+    assert table.text().splitlines()[0] == "name   size"
+    assert table.records()[0] == {"name": "a", "noise": None, "size": 1}
+
+
+def test_a_column_can_be_put_behind_another_one():
+    table = Table(("name", "size"), [("a", 1)]).with_column("name", "unit", ["m"])
+    assert (table.columns, table.rows) == (("name", "unit", "size"), [("a", "m", 1)])
 
 
 def test_a_row_must_fit_its_columns():

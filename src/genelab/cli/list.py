@@ -15,8 +15,10 @@ KINDS = ("tasks", "robots", "engines", "backends")
 
 
 def list_things(
-    kind: Annotated[str, typer.Argument(help="What to list: tasks, robots, engines or backends.")] = "tasks",
-    tag: Annotated[str | None, typer.Option(help="Only tasks with this tag.")] = None,
+    kind: Annotated[
+        str, typer.Argument(help="What to list: tasks, robots, engines or backends.", autocompletion=lambda: KINDS)
+    ] = "tasks",
+    tag: Annotated[str | None, typer.Option(help="List only tasks with this tag.")] = None,
 ) -> None:
     """Show the tasks, robots, engines or backends there are.
 
@@ -36,7 +38,7 @@ def _tasks(tag: str | None) -> Table:
     if tag is not None and tag not in tags:
         raise unknown("tag", tag, tags)
     chosen = [spec for spec in known.values() if tag is None or tag in spec.tags]
-    rows = [(spec.id, ",".join(spec.agents) or "-", ",".join(spec.tags), spec.summary) for spec in chosen]
+    rows = [(spec.id, ", ".join(spec.agents) or "-", ", ".join(spec.tags), spec.summary) for spec in chosen]
     return Table(("task", "backends", "tags", "summary"), rows)
 
 
