@@ -9,13 +9,15 @@ from genelab.experiment.console import say
 
 
 def benchmark(
-    suite: Annotated[str, typer.Option(help="JSON list of what to evaluate, or 'bundled'.")] = "bundled",
+    suite: Annotated[str, typer.Option(help="Evaluate what this JSON list says, or 'bundled'.")] = "bundled",
     out: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
     reference: Annotated[
-        str | None, typer.Option(help="Earlier report to compare with, or 'bundled'. A regression exits with 1.")
+        str | None, typer.Option(help="Compare with this earlier report, or 'bundled'. A regression exits with 1.")
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="Allowed drop, as a fraction of the reference's magnitude.")] = 0.1,
-    episodes: Annotated[int | None, typer.Option(help="Episodes per entry, instead of the suite's.")] = None,
+    tolerance: Annotated[float, typer.Option(help="Allow a drop by this fraction of the reference's magnitude.")] = 0.1,
+    episodes: Annotated[
+        int | None, typer.Option(help="Run this many episodes per entry, instead of the suite's.")
+    ] = None,
 ) -> int:
     """Evaluate a suite of checkpoints and compare it with a reference.
 

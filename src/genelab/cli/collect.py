@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
+from genelab.cli.options import Dt, Gpu, Sim, Task, preset_names, shortcuts
 from genelab.experiment.console import say
 
 
@@ -14,11 +14,14 @@ def collect(
     task: Task,
     out: Annotated[Path, typer.Option(help="Write the demonstrations to this file (.npz).", show_default=False)],
     num_envs: Annotated[
-        int | None, typer.Option(help="Number of worlds: that of the training they are for.", show_default=False)
+        int | None,
+        typer.Option(help="Record in as many worlds as the training has that they are for.", show_default=False),
     ] = None,
-    steps: Annotated[int, typer.Option(help="Control steps of each world.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
-    preset: Annotated[str, typer.Option(help="auto, cpu or reference, as in training.")] = "auto",
+    steps: Annotated[int, typer.Option(help="Record this many control steps of each world.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Fix everything random.")] = 0,
+    preset: Annotated[
+        str, typer.Option(help="Use these settings of the task, as in training.", autocompletion=preset_names)
+    ] = "auto",
     sim: Sim = None,
     gpu: Gpu = False,
     dt: Dt = None,

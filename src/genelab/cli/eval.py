@@ -13,14 +13,14 @@ from genelab.experiment.console import say
 def evaluate(
     ctx: typer.Context,
     task: Task,
-    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint of a trained policy.", show_default=False)],
-    num_envs: Annotated[int, typer.Option(help="At most this many worlds.")] = 64,
-    episodes: Annotated[int, typer.Option(help="Episodes in all, the same number in every world.")] = 100,
-    seed: Annotated[int, typer.Option(help="Fixes everything random.")] = 0,
+    checkpoint: Annotated[Path, typer.Argument(help="The checkpoint of a trained policy.", show_default=False)],
+    num_envs: Annotated[int, typer.Option(help="Use at most this many worlds.")] = 64,
+    episodes: Annotated[int, typer.Option(help="Run this many episodes, the same number in every world.")] = 100,
+    seed: Annotated[int, typer.Option(help="Fix everything random.")] = 0,
     deterministic: Annotated[
-        bool, typer.Option("--deterministic/--stochastic", help="Mean or sampled actions.")
+        bool, typer.Option("--deterministic/--stochastic", help="Take mean or sampled actions.")
     ] = True,
-    noise: Annotated[bool, typer.Option("--noise/--no-noise", help="Observation noise of the actor.")] = True,
+    noise: Annotated[bool, typer.Option("--noise/--no-noise", help="Let the actor see with or without noise.")] = True,
     out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Stop after this many control steps.")] = None,
     sim: Sim = None,

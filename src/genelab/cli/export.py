@@ -12,12 +12,14 @@ from genelab.experiment.console import say
 def export(
     ctx: typer.Context,
     task: Task,
-    checkpoint: Annotated[Path, typer.Argument(help="Checkpoint of a trained policy.", show_default=False)],
-    format: Annotated[Literal["torchscript", "onnx"], typer.Option(help="Kind of file.")] = "torchscript",
+    checkpoint: Annotated[Path, typer.Argument(help="The checkpoint of a trained policy.", show_default=False)],
+    format: Annotated[Literal["torchscript", "onnx"], typer.Option(help="Write this kind of file.")] = "torchscript",
     out: Annotated[
-        Path | None, typer.Option(help="Policy file (policy.ts or policy.onnx).", show_default=False)
+        Path | None, typer.Option(help="Write the policy here (policy.ts or policy.onnx).", show_default=False)
     ] = None,
-    opset: Annotated[int | None, typer.Option(help="Version of ONNX's operator set (17).", show_default=False)] = None,
+    opset: Annotated[
+        int | None, typer.Option(help="Use this version of ONNX's operators (17).", show_default=False)
+    ] = None,
     sim: Sim = None,
     gpu: Gpu = False,
     dt: Dt = None,

@@ -6,12 +6,67 @@ import typer
 
 from genelab.core.errors import UserError
 
-Task = Annotated[str, typer.Argument(help="Task id, see 'genelab list'.", show_default=False)]
-Vis = Annotated[bool, typer.Option("--vis", "-v", help="Show a viewer window (env.simulation.vis=true).")]
-Headless = Annotated[bool, typer.Option("--headless", help="No window (env.simulation.vis=false).")]
-Gpu = Annotated[bool, typer.Option("--gpu", help="Run on the CUDA device (env.simulation.gpu=true).")]
-Dt = Annotated[float | None, typer.Option("--dt", help="Physics time step in seconds (env.simulation.dt).")]
-Sim = Annotated[str | None, typer.Option("--sim", help="Physics engine (env.simulation.engine).")]
+SIMULATION, PICTURES = "Simulation", "Pictures"
+"""Panels of the help."""
+
+
+def task_ids() -> list[str]:
+    """What a shell offers for the name of a task."""
+    from genelab.core.registry import tasks
+
+    return sorted(tasks())
+
+
+def engine_names() -> list[str]:
+    """What a shell offers for the name of an engine."""
+    from genelab.engines import ENGINES
+
+    return list(ENGINES)
+
+
+def backend_names() -> list[str]:
+    """What a shell offers for the name of an RL library."""
+    from genelab.rl.backends import BACKENDS
+
+    return list(BACKENDS)
+
+
+def preset_names() -> list[str]:
+    """What a shell offers for the name of a preset."""
+    from genelab.core.registry import tasks
+
+    own = {name for task in tasks().values() for name in task.preset_names(None)}
+    return sorted({"auto", *own})
+
+
+Task = Annotated[
+    str,
+    typer.Argument(help="The id of a task; 'genelab list' shows them.", show_default=False, autocompletion=task_ids),
+]
+Vis = Annotated[
+    bool,
+    typer.Option("--vis", "-v", help="Open a viewer window (env.simulation.vis=true).", rich_help_panel=PICTURES),
+]
+Headless = Annotated[
+    bool, typer.Option("--headless", help="Open no window (env.simulation.vis=false).", rich_help_panel=PICTURES)
+]
+Gpu = Annotated[
+    bool,
+    typer.Option("--gpu", help="Run on the CUDA device (env.simulation.gpu=true).", rich_help_panel=SIMULATION),
+]
+Dt = Annotated[
+    float | None,
+    typer.Option("--dt", help="Advance physics by this many seconds (env.simulation.dt).", rich_help_panel=SIMULATION),
+]
+Sim = Annotated[
+    str | None,
+    typer.Option(
+        "--sim",
+        help="Simulate with this engine (env.simulation.engine).",
+        rich_help_panel=SIMULATION,
+        autocompletion=engine_names,
+    ),
+]
 
 
 def shortcuts(

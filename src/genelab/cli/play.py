@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, shortcuts
+from genelab.cli.options import PICTURES, Dt, Gpu, Headless, Sim, Task, Vis, shortcuts
 from genelab.experiment.console import say
 
 
@@ -14,24 +14,28 @@ def play(
     task: Task,
     agent: Annotated[
         Literal["zero", "random", "demonstrator", "trained"] | None,
-        typer.Option(help="Who acts. Default: trained if a checkpoint is given, else zero.", show_default=False),
+        typer.Option(help="Choose who acts; trained if a checkpoint is given, otherwise zero.", show_default=False),
     ] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Checkpoint of a trained policy.")] = None,
-    num_envs: Annotated[int | None, typer.Option(help="Number of worlds (1).", show_default=False)] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Act with the policy of this checkpoint.")] = None,
+    num_envs: Annotated[int | None, typer.Option(help="Run this many worlds (1).", show_default=False)] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Soft length, env.simulation.steps (240); not read with a window.")
+        int | None, typer.Option(help="Play this many steps without a window (env.simulation.steps, 240).")
     ] = None,
-    max_steps: Annotated[int | None, typer.Option(help="Hard cap on the number of steps, window or not.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Stop after this many steps, window or not.")] = None,
     vis: Vis = False,
     headless: Headless = False,
-    viewer: Annotated[Literal["native"], typer.Option(help="Kind of window.")] = "native",
-    video: Annotated[Path | None, typer.Option(help="Record world 0 to this file (.mp4).")] = None,
+    viewer: Annotated[
+        Literal["native"], typer.Option(help="Open this kind of window.", rich_help_panel=PICTURES)
+    ] = "native",
+    video: Annotated[
+        Path | None, typer.Option(help="Film world 0 into this file (.mp4).", rich_help_panel=PICTURES)
+    ] = None,
     sim: Sim = None,
     gpu: Gpu = False,
     dt: Dt = None,
-    seed: Annotated[int, typer.Option(help="Seed of resets, noise and random actions.")] = 0,
+    seed: Annotated[int, typer.Option(help="Fix everything random.")] = 0,
 ) -> None:
-    """Run a policy in a task.
+    """Run a policy in a task: in a window, into a video, or just so.
 
     Example: genelab play GeneLab-Inverted-Pendulum-v0 --agent trained --video pendulum.mp4
     """

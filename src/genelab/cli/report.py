@@ -10,10 +10,10 @@ from genelab.experiment.console import say
 
 def report(
     directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR", help="Runs, or parents of seeds.", show_default=False)
+        list[Path], typer.Argument(metavar="DIR", help="Runs, or directories of several seeds.", show_default=False)
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The HTML file (report.html in the first DIR).", show_default=False)
+        Path | None, typer.Option(help="Write the report here (report.html in the first DIR).", show_default=False)
     ] = None,
 ) -> None:
     """Write one HTML file about a run, about all seeds of one, or to compare several: it opens without network.

@@ -18,24 +18,28 @@ def sim2sim(
         str | None,
         typer.Argument(
             metavar="CKPT",
-            help="Checkpoint, run directory or 'bundled'; without it, the newest local or the bundled policy.",
+            help="A checkpoint, a run directory or 'bundled'; the newest local or the bundled policy by default.",
             show_default=False,
         ),
     ] = None,
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN", help="More policies, with --matrix.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="RUN", help="More policies to test, with --matrix.", show_default=False),
     ] = None,
     engines: Annotated[
-        list[str] | None, typer.Option(help="Engines by name; commas or repeated. [mujoco,genesis]")
+        list[str] | None,
+        typer.Option(help="Compare these engines, with commas between them (mujoco,genesis).", show_default=False),
     ] = None,
-    episodes: Annotated[int, typer.Option(help="Episodes in each engine, the same number in every world.")] = 32,
-    out: Annotated[Path, typer.Option(help="Directory for sim2sim.json and sim2sim.html.")] = Path("sim2sim"),
+    episodes: Annotated[int, typer.Option(help="Run this many episodes in each engine.")] = 32,
+    out: Annotated[Path, typer.Option(help="Write sim2sim.json and sim2sim.html into this directory.")] = Path(
+        "sim2sim"
+    ),
     margin: Annotated[
         float | None,
-        typer.Option(help="Difference in return that does not matter (1 % of the mean return).", show_default=False),
+        typer.Option(help="Ignore differences in return up to this (1 % of the mean return).", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Fixes initial states, noise, commands and pushes.")] = 0,
-    pushes: Annotated[bool, typer.Option("--pushes/--no-pushes", help="The pushes of training.")] = True,
+    seed: Annotated[int, typer.Option(help="Fix initial states, noise, commands and pushes.")] = 0,
+    pushes: Annotated[bool, typer.Option("--pushes/--no-pushes", help="Push the robot as in training, or not.")] = True,
     attribute: Annotated[bool, typer.Option("--attribute", help="Rank the parameters that explain the gap.")] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="Test every RUN in every engine too.")] = False,
     gpu: Gpu = False,

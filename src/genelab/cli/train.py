@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, shortcuts
+from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, backend_names, preset_names, shortcuts
 from genelab.core.errors import UserError
 from genelab.experiment.console import say
 
@@ -18,37 +18,66 @@ if TYPE_CHECKING:
     from genelab.rl.eval_callback import EvalSettings
 
 
+RUNS, EVALUATION = "Runs and seeds", "Evaluation during training"
+
+
 def train(
     ctx: typer.Context,
     task: Task,
-    num_envs: Annotated[int | None, typer.Option(help="Number of worlds (env.num_envs).")] = None,
+    num_envs: Annotated[int | None, typer.Option(help="Train in this many worlds (env.num_envs).")] = None,
     max_iterations: Annotated[
-        int | None, typer.Option(help="Learning iterations; skrl, sb3: environment steps.")
+        int | None, typer.Option(help="Learn for this many iterations; with skrl and sb3, environment steps.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Alias of --max-iterations.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything random (agent.seed).")] = None,
-    seeds: Annotated[str | None, typer.Option(help="Several seeds, e.g. 1,2,3: one process each.")] = None,
+    steps: Annotated[int | None, typer.Option(help="The same as --max-iterations.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Fix everything random (agent.seed).", rich_help_panel=RUNS)] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="Train with several seeds, such as 1,2,3, each in a process.", rich_help_panel=RUNS),
+    ] = None,
     parallel: Annotated[
-        int | None, typer.Option(help="With --seeds: how many at once (1).", show_default=False)
+        int | None, typer.Option(help="Train this many seeds at once (1).", show_default=False, rich_help_panel=RUNS)
     ] = None,
-    log_dir: Annotated[Path | None, typer.Option(help="Exact directory of the run.")] = None,
-    preset: Annotated[str, typer.Option(help="auto, cpu or reference; auto takes cpu on a CPU.")] = "auto",
+    log_dir: Annotated[
+        Path | None, typer.Option(help="Put the run into exactly this directory.", rich_help_panel=RUNS)
+    ] = None,
+    preset: Annotated[
+        str, typer.Option(help="Use these settings of the task; auto takes cpu on a CPU.", autocompletion=preset_names)
+    ] = "auto",
     sim: Sim = None,
-    backend: Annotated[str | None, typer.Option(help="RL library, if the task has agents for several.")] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Start from the weights of this checkpoint, or of bundled:<task>.")
+    backend: Annotated[
+        str | None,
+        typer.Option(help="Learn with this RL library, if the task has several.", autocompletion=backend_names),
     ] = None,
-    resume: Annotated[Path | None, typer.Option(help="Continue the run in this directory exactly.")] = None,
-    eval_every: Annotated[int | None, typer.Option(help="Evaluate every K iterations.", show_default=False)] = None,
-    eval_episodes: Annotated[int | None, typer.Option(help="Episodes per evaluation (10).", show_default=False)] = None,
-    eval_num_envs: Annotated[int | None, typer.Option(help="Worlds at most (as training).", show_default=False)] = None,
-    eval_seed: Annotated[int | None, typer.Option(help="Seed of evaluations (0).", show_default=False)] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Start from the weights of this checkpoint, or of bundled:<task>.", rich_help_panel=RUNS),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Continue the run in this directory exactly.", rich_help_panel=RUNS)
+    ] = None,
+    eval_every: Annotated[
+        int | None,
+        typer.Option(help="Evaluate every so many iterations.", show_default=False, rich_help_panel=EVALUATION),
+    ] = None,
+    eval_episodes: Annotated[
+        int | None, typer.Option(help="Run this many episodes (10).", show_default=False, rich_help_panel=EVALUATION)
+    ] = None,
+    eval_num_envs: Annotated[
+        int | None,
+        typer.Option(
+            help="Use at most this many worlds (as training).", show_default=False, rich_help_panel=EVALUATION
+        ),
+    ] = None,
+    eval_seed: Annotated[
+        int | None,
+        typer.Option(help="Fix everything random in evaluations (0).", show_default=False, rich_help_panel=EVALUATION),
+    ] = None,
     vis: Vis = False,
     headless: Headless = False,
     gpu: Gpu = False,
     dt: Dt = None,
 ) -> int:
-    """Train a task.
+    """Train a policy for a task, and write a run: checkpoints, metrics, and all that it takes to continue.
 
     Example: genelab train GeneLab-Inverted-Pendulum-v0 --seed 1 --agent.algorithm.learning_rate 3e-4
     """
