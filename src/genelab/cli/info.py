@@ -1,49 +1,85 @@
 """genelab info"""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from genelab.cli.options import Task
+from genelab.cli.options import Task, backend_names, preset_names
+from genelab.core.table import Table
 from genelab.experiment.console import say
+
+if TYPE_CHECKING:
+    from genelab.experiment.setup import Setup
 
 
 def info(
     ctx: typer.Context,
     task: Task,
-    overrides: Annotated[bool, typer.Option("--overrides", help="Only the overridable paths.")] = False,
-    play: Annotated[bool, typer.Option("--play", help="The environment of play and eval, not of training.")] = False,
-    preset: Annotated[str, typer.Option(help="auto, cpu or reference.")] = "auto",
-    backend: Annotated[str | None, typer.Option(help="RL library, if the task has agents for several.")] = None,
+    overrides: Annotated[bool, typer.Option("--overrides", help="Show only the paths that can be overridden.")] = False,
+    play: Annotated[
+        bool, typer.Option("--play", help="Show the environment of play and eval, not that of training.")
+    ] = False,
+    preset: Annotated[
+        str, typer.Option(help="Show the values with these settings of the task.", autocompletion=preset_names)
+    ] = "auto",
+    backend: Annotated[
+        str | None,
+        typer.Option(help="Show the agent of this RL library, if the task has several.", autocompletion=backend_names),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
 ) -> None:
     """Show a task: its MDP, presets, published result, and every path that can be overridden.
 
     Example: genelab info GeneLab-Inverted-Pendulum-v0 --overrides
     """
-    from genelab.core.overrides import configs, leaves, show, type_name, variants
-    from genelab.core.ranges import rules_of
+    import json
+
+    from genelab.core.json_data import without_infinities
     from genelab.experiment import describe
     from genelab.experiment.setup import resolve
 
     setup = resolve(task, play=play, preset=preset, backend=backend, overrides=ctx.obj)
-    spec = setup.spec
+    tables = [] if overrides else describe.tables(setup.env_cfg)
+    paths = describe.overridable(setup)
+    if as_json:
+        listed = [{**row, "path": row["path"].removeprefix("--")} for row in paths.records()]
+        record = {"task": setup.spec.id, "overrides": listed}
+        if not overrides:
+            record |= _facts(setup, backend, tables)
+        say(json.dumps(without_infinities(record), indent=2))
+        return
     if not overrides:
-        say(f"{spec.id}\n\n{describe.prose(spec)}\n")
-        for table in describe.tables(setup.env_cfg):
-            say(f"{table}\n")
-        if spec.published:
-            say(f"Published: {spec.published}\n")
-        for name in spec.preset_names(backend):
-            marker = " (in use)" if name == setup.preset else ""
-            changes = spec.preset(name, backend)
-            say(f"Preset {name}{marker}: {'the values of the task' if not changes else ''}".rstrip())
-            for path, value in changes.items():
-                say(f"  {path} = {show(value)}")
-        say(f"\nAgents: {', '.join(spec.agents) or 'none'}\n\nOverrides (path, type and range, value):")
-    for path, config in configs(setup.roots):
-        if names := variants(config):
-            chosen = next((name for name, cls in names.items() if cls.endswith(f":{type(config).__name__}")), "")
-            say(f"  --{path}  {'|'.join(names)}  {chosen}")
-    for leaf in leaves(setup.roots):
-        rules = rules_of(leaf.type)
-        say(f"  --{leaf.path}  {type_name(leaf.type)}{f' ({rules})' if rules else ''}  {show(leaf.value)}")
+        _print(setup, backend, tables)
+    say(paths)
+
+
+def _facts(setup: "Setup", backend: str | None, tables: list[Table]) -> dict[str, Any]:
+    """What is known of a task beside the paths that can be overridden, as data."""
+    from genelab.experiment import describe
+
+    spec = setup.spec
+    return {
+        "description": describe.prose(spec),
+        "tables": {table.title: table.records() for table in tables},
+        "published": spec.published or None,
+        "backends": list(spec.agents),
+        "preset": setup.preset,
+        "presets": {name: describe.preset(spec, name, backend).records() for name in spec.preset_names(backend)},
+    }
+
+
+def _print(setup: "Setup", backend: str | None, tables: list[Table]) -> None:
+    from genelab.experiment import describe
+
+    spec = setup.spec
+    say(f"{spec.id}\n\n{describe.prose(spec)}\n")
+    for table in tables:
+        say(f"{table}\n")
+    if spec.published:
+        say(f"Published: {spec.published}\n")
+    for name in spec.preset_names(backend):
+        marker = " (in use)" if name == setup.preset else ""
+        changes = describe.preset(spec, name, backend)
+        say(f"Preset {name}{marker}{'' if changes.rows else ': the values of the task'}")
+        say(f"{changes}\n" if changes.rows else "")
+    say(f"Agents: {', '.join(spec.agents) or 'none'}\n")

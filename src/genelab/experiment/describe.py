@@ -5,10 +5,14 @@ import dataclasses
 import inspect
 from typing import Any
 
+from genelab.core.overrides import configs, leaves, show, type_name, variants
+from genelab.core.ranges import rules_of
 from genelab.core.registry import TaskSpec, load
 from genelab.core.table import Table
 from genelab.envs import ManagerBasedEnvCfg, ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.envs.managers.base import first_line
+from genelab.experiment.setup import Setup
+from genelab.rl.deployment import command_word, numbers_of
 from genelab.scene.scene import EntityCfg, GroundCfg
 from genelab.scene.terrain import TerrainCfg
 from genelab.scene.terrain_shapes import size_name
@@ -27,9 +31,48 @@ def tables(cfg: ManagerBasedEnvCfg) -> list[Table]:
         return described
     # The tables are the same in every engine, and this one is always there.
     cfg.num_envs, cfg.simulation.engine, cfg.simulation.gpu = 1, "mujoco", False
+    if cfg.scene.terrain is not None:  # nor do they depend on how large the ground is, which takes time to build
+        cfg.scene.terrain = dataclasses.replace(cfg.scene.terrain, rows=1, border=1.0)
     env = ManagerBasedRlEnv(cfg)
     env.close()
-    return [table for table in (*described, *env.tables(), _success(cfg)) if table.rows]
+    return [table for table in (*described, *_with_units(env), _success(cfg)) if table.rows]
+
+
+def preset(spec: TaskSpec, name: str, backend: str | None) -> Table:
+    """What a preset changes."""
+    return Table(("path", "value"), [(path, show(value)) for path, value in spec.preset(name, backend).items()])
+
+
+def overridable(setup: Setup) -> Table:
+    """Every path that can be overridden, with its type, the values it may have, and the one it has."""
+    rows: list[tuple[str, str, str, str]] = []
+    for path, config in configs(setup.roots):
+        if names := variants(config):
+            chosen = next((name for name, cls in names.items() if cls.endswith(f":{type(config).__name__}")), "")
+            rows.append((f"--{path}", "|".join(names), "", chosen))
+    for leaf in leaves(setup.roots):
+        rows.append((f"--{leaf.path}", type_name(leaf.type), rules_of(leaf.type), show(leaf.value)))
+    return Table(("path", "type", "range", "value"), rows, "overrides")
+
+
+def _with_units(env: ManagerBasedRlEnv) -> list[Table]:
+    """The tables of the managers, with what observations, actions and commands are measured in."""
+    groups = {group.table().title: group for group in env.observation_manager.groups.values()}
+    actions, commands = env.action_manager.terms.values(), env.cfg.commands.values()
+    tables = []
+    for table in env.tables():
+        if table.title in groups:
+            terms = groups[table.title].cfg.terms.values()
+            units = [numbers_of(env, term)["unit"] for term in terms]
+            tables.append(table.with_column("size", "unit", units))
+        elif table.title == "actions":
+            ranged = table.with_column("size", "range", [f"±{term.cfg.clip:g}" for term in actions])
+            tables.append(ranged.with_column("range", "unit of control", [term.unit for term in actions]))
+        elif table.title == "commands":
+            tables.append(table.with_column("size", "unit", [command_word(term).unit for term in commands]))
+        else:
+            tables.append(table)
+    return tables
 
 
 def _times(cfg: ManagerBasedEnvCfg) -> Table:

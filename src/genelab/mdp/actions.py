@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import mujoco
 import torch
 from torch import Tensor
 
@@ -15,6 +16,17 @@ from genelab.envs.managers import ActionTerm
 from genelab.envs.terms import match_joints, match_names, owner_of, values_by_name
 
 JointActionKind = Literal["position", "velocity", "effort"]
+
+_HINGE = mujoco.mjtJoint.mjJNT_HINGE.value
+_UNITS = {
+    ("position", True): "rad",
+    ("position", False): "m",
+    ("velocity", True): "rad/s",
+    ("velocity", False): "m/s",
+    ("effort", True): "N m",
+    ("effort", False): "N",
+}
+"""Of controls, by kind and by whether the joint turns."""
 
 
 @dataclass(kw_only=True)
@@ -60,6 +72,8 @@ class JointAction(ActionTerm):
         joints = match_joints(cfg.joints, robot)
         self.joint_names = [robot.joint_names[j] for j in joints]
         super().__init__(name, cfg, env, len(joints))
+        turning = {env.scene.model.joint(robot.layout.joint_ids[j]).type[0] == _HINGE for j in joints}
+        self.unit = " or ".join(_UNITS[cfg.kind, turns] for turns in sorted(turning, reverse=True))
         self._joints = index_of(joints, env.device)
         self._actuators = index_of(actuators_of(robot, self.joint_names, cfg.kind), env.device)
         default = robot.default_joint_pos[self._joints]

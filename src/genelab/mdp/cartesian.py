@@ -45,6 +45,7 @@ class HandDisplacementActionCfg(ActionTermCfg):
 class HandDisplacementAction(ActionTerm):
     """See `HandDisplacementActionCfg`."""
 
+    unit = "m"
     cfg: HandDisplacementActionCfg
 
     def __init__(self, name: str, cfg: HandDisplacementActionCfg, env: ManagerBasedRlEnv):
@@ -106,6 +107,7 @@ class GripperActionCfg(ActionTermCfg):
 class GripperAction(ActionTerm):
     """See `GripperActionCfg`."""
 
+    unit = "m"
     cfg: GripperActionCfg
 
     def __init__(self, name: str, cfg: GripperActionCfg, env: ManagerBasedRlEnv):

@@ -73,22 +73,23 @@ def _term(env: ManagerBasedRlEnv, group: GroupLayout, term: TermLayout) -> dict[
         "history": group.history,
         "noise": cfg.noise if group_cfg.noise else 0.0,
         **_call(cfg),
-        **_numbers(env, cfg),
+        **numbers_of(env, cfg),
     }
 
 
-def _numbers(env: ManagerBasedRlEnv, cfg: TermCfg) -> dict[str, Any]:
+def numbers_of(env: ManagerBasedRlEnv, cfg: TermCfg) -> dict[str, Any]:
     """Unit, frame and sign of an observation; null where its function is not in the vocabulary."""
     word = OBSERVATIONS.get(cfg.func, Word(""))
     if "command" in cfg.params and word.unit is None:
-        word = _command_word(env.cfg.commands[cfg.params["command"]])
+        word = command_word(env.cfg.commands[cfg.params["command"]])
     if "sensor" in cfg.params and word.unit is None:
         sensor = env.sensors[cfg.params["sensor"]].describe()
         return {name: sensor[name] for name in ("unit", "frame", "sign")}
     return word.describe()
 
 
-def _command_word(cfg: CommandTermCfg) -> Word:
+def command_word(cfg: CommandTermCfg) -> Word:
+    """What the numbers of a command are."""
     return COMMANDS.get(type(cfg), Word(""))
 
 
@@ -206,7 +207,7 @@ def _episode(env: ManagerBasedRlEnv) -> dict[str, Any]:
 
 def _command(cfg: CommandTermCfg) -> dict[str, Any]:
     """What is asked for, its ranges and how often it changes; null for the kind if it is not in the vocabulary."""
-    word = _command_word(cfg)
+    word = command_word(cfg)
     return {"kind": word.name or None, "meaning": meaning(type(cfg)), **word.describe(), **to_dict(cfg)}
 
 

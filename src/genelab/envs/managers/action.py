@@ -19,6 +19,8 @@ class ActionTerm:
     """Base of action terms: delays and disturbs its part of the action, then `apply` acts on it."""
 
     dim: int
+    unit: str = ""
+    """What the controls that it writes are measured in."""
 
     def __init__(self, name: str, cfg: ActionTermCfg, env: "ManagerBasedRlEnv", dim: int):
         self.cfg = cfg
