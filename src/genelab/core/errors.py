@@ -14,6 +14,10 @@ class RunStopped(Exception):  # noqa: N818
     """A run that could not go on through no mistake in the request (disk full, diverged policy). Exit code 1."""
 
 
+class Diverged(RunStopped):
+    """A training in which a number was not finite."""
+
+
 @contextmanager
 def about(path: Path) -> Iterator[None]:
     """Name a file in the errors that its content leads to."""

@@ -32,6 +32,7 @@ from genelab.engines.pictures import Mark
 from genelab.envs.cfg import ManagerBasedEnvCfg, ManagerBasedRlEnvCfg
 from genelab.envs.entity import Entity
 from genelab.envs.episodes import EpisodeStats, FinishedEpisodes
+from genelab.envs.faults import all_finite, find_fault
 from genelab.envs.goal import Goal
 from genelab.envs.managers import (
     ActionManager,
@@ -132,6 +133,8 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.truncated = torch.zeros_like(self.terminated)
         self.failed_worlds = 0
         """How many times the physics of a world broke down and the world was reset."""
+        self.not_finite: str | None = None
+        """What was first NaN or infinite, if anything ever was: a term by its name, or the actions."""
         self._no_success = torch.zeros_like(self.terminated)
         self._all_ids = torch.arange(self.num_envs, device=self.device)
         self._build_managers()
@@ -161,6 +164,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         else:
             self._reset_worlds(env_ids)
             self.obs = self.observation_manager.compute_first(env_ids, dict(self.obs))
+        self._note_faults()
         return self.obs
 
     @torch.no_grad()
@@ -185,6 +189,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         if broken is not None:
             self.terminated[broken], self.truncated[broken] = True, False
         self.obs = self.observation_manager.compute()
+        self._note_faults(rewards)
         extras: dict[str, Any] = {"final_obs": self.obs, "finished": None}
         done = (self.terminated | self.truncated).nonzero().flatten()
         success = self._success() if len(done) else self._no_success
@@ -336,6 +341,12 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         broken = self.engine.failed.nonzero().flatten()
         self.failed_worlds += len(broken)
         return broken
+
+    def _note_faults(self, rewards: Tensor | None = None) -> None:
+        """Remember the first term that is not finite. Training stops for it; who only steps is left to go on."""
+        seen = self.obs.values() if rewards is None else (rewards, *self.obs.values())
+        if self.not_finite is None and not all_finite(seen):
+            self.not_finite = find_fault(self, rewards is not None)
 
     def _success(self) -> Tensor:
         if self._success_term is None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from genelab.core.config import digest, is_config, to_dict
-from genelab.core.errors import UserError
+from genelab.core.errors import Diverged, UserError
 from genelab.core.overrides import validate
 from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
@@ -156,6 +156,9 @@ def _train_in(
         status = "finished" if result.finished else "stopped"
         run.meta |= {"iteration": result.iteration, "weights_sha256": result.weights_sha256}
         return result
+    except Diverged:
+        status = "diverged"
+        raise
     finally:
         if viewer is not None:
             viewer.close()

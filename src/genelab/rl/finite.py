@@ -1,6 +1,7 @@
 """Whether numbers are finite, and which are not."""
 
 import math
+from collections.abc import Mapping
 
 from torch import Tensor, nn
 
@@ -21,6 +22,12 @@ def weights_not_finite(network: nn.Module) -> str | None:
         if isinstance(values, Tensor) and values.is_floating_point() and not is_finite(values):
             return name
     return None
+
+
+def networks_not_finite(networks: Mapping[str, nn.Module]) -> str | None:
+    """The networks that are not finite, in words, each with its first weight that is not."""
+    bad = {name: weight for name, network in networks.items() if (weight := weights_not_finite(network)) is not None}
+    return " and ".join(f"network '{name}' ({weight})" for name, weight in bad.items()) or None
 
 
 def require_finite_weights(network: nn.Module) -> None:

@@ -6,15 +6,16 @@ An iteration is complete or has not happened: state is saved only between iterat
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from torch import nn
 
-from genelab.core.errors import RunStopped, UserError
+from genelab.core.errors import Diverged, UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Hooks, Policy, TrainingRun, TrainResult
 from genelab.rl.checkpoint import INFO_KEY, saved_checkpoints, weights_digest
+from genelab.rl.finite import networks_not_finite
 from genelab.rl.warm_start import WarmStart
 
 STATE_INTERVAL_S = 60.0
@@ -71,8 +72,8 @@ class Learner(ABC):
         """Collect and learn once. Returns losses, and the seconds spent on collecting and on learning."""
 
     @abstractmethod
-    def networks(self) -> Sequence[nn.Module]:
-        """All that is learnt, the actor first."""
+    def networks(self) -> Mapping[str, nn.Module]:
+        """All that is learnt, by name, the actor first."""
 
     def start(self) -> None:
         """What a run does once, before its first iteration."""
@@ -87,7 +88,7 @@ class Learner(ABC):
 
     def digest(self) -> str:
         """sha256 of the weights."""
-        return weights_digest(*(network.state_dict() for network in self.networks()))
+        return weights_digest(*(network.state_dict() for network in self.networks().values()))
 
     @abstractmethod
     def policy(self, num_envs: int) -> Policy:
@@ -123,7 +124,11 @@ class Learner(ABC):
         saved_at, interval = time.monotonic(), STATE_INTERVAL_S
         while self.iteration < total and not run.stop_requested:
             self.previous, steps = self.iteration, self.steps
-            losses, collect_s, learn_s = self.run_iteration()
+            try:
+                losses, collect_s, learn_s = self.run_iteration()
+            except (ValueError, RuntimeError):  # torch refuses to draw from a distribution that is not finite
+                self._check_finite({}, run)
+                raise
             self._check_finite(losses, run)
             times = {"collect_s": collect_s, "learn_s": learn_s}
             speed = (self.steps - steps) / (collect_s + learn_s)
@@ -169,13 +174,20 @@ class Learner(ABC):
         metrics |= {f"loss/{name}": float(value) for name, value in losses.items()}
         return metrics | self.env.pop_episode_stats()
 
+    def require_finite_networks(self) -> None:
+        """Raise a `UserError` if the networks that a training is about to begin with are not finite."""
+        if (fault := networks_not_finite(self.networks())) is not None:
+            raise UserError(f"the checkpoint to begin with is not finite: {fault}")
+
     def _check_finite(self, losses: dict[str, float], run: TrainingRun) -> None:
-        weights_finite = all(bool(p.isfinite().all()) for p in self.networks()[0].parameters())
-        if weights_finite and all(math.isfinite(value) for value in losses.values()):
-            return
-        saved = saved_checkpoints(run.directory)
-        last = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint had been saved yet"
-        raise RunStopped(f"the policy diverged in {self.unit} {self.iteration}; {last}")
+        """Stop if anything is not finite, and say what was first: what came in, else a network, else a loss."""
+        fault = self.env.not_finite or networks_not_finite(self.networks())
+        if fault is None:
+            fault = next((f"loss '{name}'" for name, value in losses.items() if not math.isfinite(value)), None)
+        if fault is not None:
+            saved = saved_checkpoints(run.directory)
+            last = f"the last good checkpoint is {saved[-1]}" if saved else "no checkpoint had been saved yet"
+            raise Diverged(f"the policy diverged after {self.unit} {self.previous}; first not finite: {fault}; {last}")
 
 
 def passed(interval: int, before: int, now: int) -> bool:

@@ -82,6 +82,15 @@ class ObservationGroup:
             frames *= self._scale
         return frames if self._low is None else torch.clamp(frames, self._low, self._high)
 
+    def term_at(self, index: int) -> str:
+        """The term that a value of one world belongs to, by its index in the flattened observation."""
+        left = index % self.frame_dim
+        for term, dim in self.term_dims.items():
+            if left < dim:
+                return term
+            left -= dim
+        raise IndexError(index)
+
     def table(self) -> Table:
         """A row per term. Noise is shown where the group applies it."""
         columns = ("name", "size", "noise", "scale", "clip", "description", "parameters")

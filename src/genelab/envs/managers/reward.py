@@ -45,6 +45,11 @@ class RewardManager(Manager):
         self.episode_sums += self._values
         return self._values.sum(dim=0)
 
+    def not_finite(self) -> str | None:
+        """The first term whose part of this step's reward is NaN or infinite in some world."""
+        bad = (~self._values.isfinite()).any(dim=1).nonzero()
+        return self.terms[int(bad[0])].name if len(bad) else None
+
     def _weight(self, cfg: RewardTermCfg) -> float:
         return cfg.weight if cfg.ramp is None else cfg.weight * cfg.ramp.factor(self._env.step_count)
 

@@ -110,6 +110,7 @@ def train(
     else:
         if warm_start is not None:
             learner.begin_with(warm_start)
+            learner.require_finite_networks()
         learner.start()
     return learner.learn_in(run)
 

@@ -2,7 +2,6 @@
 
 import copy
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -38,8 +37,8 @@ class RslRlLearner(Learner):
         self._iteration += 1
         return losses, collected - start, time.perf_counter() - collected
 
-    def networks(self) -> Sequence[nn.Module]:
-        return list(self.method.networks().values())
+    def networks(self) -> dict[str, nn.Module]:
+        return self.method.networks()
 
     @property
     def iteration(self) -> int:

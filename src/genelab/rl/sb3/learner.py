@@ -138,8 +138,8 @@ class Sb3Learner(TimestepLearner):
         """What sb3 logged in its last update."""
         return {name.removeprefix("train/"): value for name, value in self.alg.logger.name_to_value.items()}
 
-    def networks(self) -> list[nn.Module]:
-        return [self.alg.policy] if self.normalizer is None else [self.alg.policy, self.normalizer]
+    def networks(self) -> dict[str, nn.Module]:
+        return {"policy": self.alg.policy, **({} if self.normalizer is None else {"normalizer": self.normalizer})}
 
     def trained_policy(self) -> DeployedPolicy:
         policy, scale = self.alg.policy, self.agent_cfg.off_policy.action_range

@@ -106,8 +106,9 @@ class SkrlLearner(TimestepLearner):
             return {"action_std": float(self.agent.policy.log_std.detach().exp().mean())}
         return {}
 
-    def networks(self) -> list[torch.nn.Module]:
-        return [module for module in self.agent.checkpoint_modules.values() if isinstance(module, torch.nn.Module)]
+    def networks(self) -> dict[str, torch.nn.Module]:
+        modules = self.agent.checkpoint_modules.items()
+        return {name: module for name, module in modules if isinstance(module, torch.nn.Module)}
 
     def trained_policy(self) -> DeployedPolicy:
         model, scaler = self.agent.policy, self.agent.checkpoint_modules.get("observation_preprocessor")
