@@ -21,6 +21,7 @@ from genelab.cli import report as report_command
 from genelab.cli import sim2sim as sim2sim_command
 from genelab.cli import summary as summary_command
 from genelab.cli import train as train_command
+from genelab.cli.plain import allow_all_text
 from genelab.core.errors import RunStopped, UserError, hint
 from genelab.experiment.console import say
 
@@ -105,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return the exit code."""
+    allow_all_text()
     try:
         words, overrides = split_overrides(arguments)
         command = next((word for word in words if not word.startswith("-")), None)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,12 @@ def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
         raise
 
 
+def require_plain_name(path: Path) -> None:
+    """Raise for a name that some libraries would spell otherwise: they take UTF-8, whatever the locale says."""
+    if sys.getfilesystemencoding() != "utf-8" and not str(path).isascii():
+        raise UserError(f"the name '{path}' needs UTF-8, which this locale is not: choose another, or set PYTHONUTF8=1")
+
+
 def make_parent(path: Path) -> None:
     """Make the directory of a file that is to be written later, so that a bad path is an error now."""
     try:
@@ -44,8 +51,8 @@ def make_parent(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` atomically."""
-    write_atomic(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    """Write `text` to `path` atomically. File names in it that are not valid text keep their bytes."""
+    write_atomic(path, lambda temporary: temporary.write_text(text, encoding="utf-8", errors="surrogateescape"))
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -2,12 +2,15 @@
 
 import copy
 import itertools
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import mujoco
 import numpy as np
+
+from genelab.core.graphics import no_pictures
 
 AROUND = 15.0
 """Metres of a larger height field that are drawn in each direction around the robot.
@@ -112,7 +115,14 @@ class Painter:
         self.close()
         model.vis.quality.shadowsize = min(SHADOW_SIZE, model.vis.quality.shadowsize)
         model.vis.quality.offsamples = 0
-        self._renderer = mujoco.Renderer(model, *self._size)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what is an error a moment later
+                self._renderer = mujoco.Renderer(model, *self._size)
+        except ValueError:  # the size
+            raise
+        except Exception as error:  # OpenGL can be missing in many ways
+            raise no_pictures(error) from error
         return self._renderer
 
     def _look_at(self, point: np.ndarray) -> mujoco.Renderer:

@@ -11,6 +11,7 @@ import torch
 
 from genelab.core.config import digest, is_config, to_dict
 from genelab.core.errors import Diverged, UserError
+from genelab.core.files import require_plain_name
 from genelab.core.overrides import validate
 from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
@@ -78,6 +79,7 @@ def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Ru
     if request.checkpoint is not None:
         warm_start = read_warm_start(request.checkpoint, request.task)
     directory = request.log_dir or new_directory(backend.name, request.task)
+    require_plain_name(directory)
     with locked(directory):
         run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
         say(f"run: {directory}")
@@ -92,6 +94,7 @@ def resume(
     task: str, directory: Path, overrides: list[tuple[str, str]], say: Callable[[str], None] = print
 ) -> tuple[Run, TrainResult]:
     """Continue a run exactly where its last state was saved. Only its length may be changed."""
+    require_plain_name(directory)
     Run.open(directory)  # an error if there is none, before anything is written
     with locked(directory):
         return _resume_locked(task, directory, overrides, say)

@@ -1,11 +1,11 @@
 """A window on one world."""
 
-import os
-import sys
 import time
+import warnings
 from typing import Any, Protocol
 
 from genelab.core.errors import UserError
+from genelab.core.graphics import has_display
 from genelab.envs import ManagerBasedEnv
 
 
@@ -26,9 +26,18 @@ class Viewer(Protocol):
 
 def open_viewer(env: ManagerBasedEnv, realtime: bool = False) -> Viewer:
     """MuJoCo's own viewer on world 0. `realtime` slows the caller down to the speed of the simulated world."""
-    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+    if not (has_display() and _opens_windows()):
         raise UserError("there is no display to open a window on: use --headless, or --video FILE to record one")
     return _NativeViewer(env, realtime)
+
+
+def _opens_windows() -> bool:
+    """Whether the display can be reached: MuJoCo's viewer ends the whole process if it cannot."""
+    import glfw
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return bool(glfw.init())
 
 
 class _NativeViewer:

@@ -1,0 +1,56 @@
+"""How pictures are drawn: MuJoCo chooses a kind of OpenGL when it is imported, by the variable MUJOCO_GL.
+
+Everything but pictures works without OpenGL, so only who asks for a picture is told that there is none.
+"""
+
+import ctypes
+import os
+import sys
+
+from genelab.core.errors import UserError, reason
+
+VARIABLE = "MUJOCO_GL"
+OFF = ("disable", "disabled", "off", "false", "0")
+"""Values that switch OpenGL off."""
+
+
+def has_display() -> bool:
+    """Whether there is a screen to open windows on, as far as one can know without trying."""
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def import_mujoco() -> None:
+    """Import MuJoCo for the first time, with OpenGL that needs no display where there is none."""
+    if not has_display():
+        os.environ.setdefault(VARIABLE, "egl" if _loads("libEGL.so.1") else "disable")
+    try:
+        import mujoco  # noqa: F401
+    except Exception as error:  # a word that it does not know, or whatever a missing library leads to
+        if not os.environ.get(VARIABLE):
+            raise
+        raise UserError(
+            f"MuJoCo cannot be loaded with {VARIABLE}={os.environ[VARIABLE]} ({reason(error)}): "
+            "unset it, or use egl, osmesa, glfw or disable"
+        ) from error
+
+
+def no_pictures(error: Exception) -> UserError:
+    """The error for a picture that cannot be drawn."""
+    chosen = os.environ.get(VARIABLE, "")
+    if chosen.lower().strip() in OFF:
+        why = f"{VARIABLE}={chosen} switches OpenGL off"
+    elif not has_display() and chosen not in ("egl", "osmesa"):
+        why = f"{VARIABLE}={chosen} needs a display, and there is none"
+    else:
+        why = f"{f'{VARIABLE}={chosen}' if chosen else 'OpenGL'} does not work ({reason(error)})"
+    return UserError(
+        f"cannot draw pictures: {why}; use {VARIABLE}=egl (of libegl1) or {VARIABLE}=osmesa (of libosmesa6)"
+    )
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
