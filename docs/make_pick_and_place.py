@@ -10,6 +10,7 @@ from genelab.tasks.manipulation.demonstrator import PickAndPlaceDemonstrator
 from genelab.tasks.manipulation.franka import pick_and_place
 
 PICTURE = Path(__file__).parent / "images/pick-and-place.png"
+WIDTH, HEIGHT = 400, 320
 STEPS = (6, 16, 60)
 """Above the cube, about to lift it, at the goal."""
 
@@ -23,7 +24,8 @@ def picture() -> np.ndarray:
     frames = []
     for step in range(max(STEPS) + 1):
         if step in STEPS:
-            frames.append(env.render(0, 400, 320))
+            large = env.render(0, 2 * WIDTH, 2 * HEIGHT)  # made smaller, so that edges are smooth
+            frames.append(large.reshape(HEIGHT, 2, WIDTH, 2, 3).mean(axis=(1, 3)))
         env.step(demonstrator.act(env.obs))
     return (np.concatenate(frames, axis=1) // 8 * 8).astype(np.uint8)
 

@@ -17,7 +17,7 @@ from genelab.envs.managers import CommandTerm
 
 COMMAND_COLOUR: Colour = (0.15, 0.7, 0.3, 1.0)
 """Of what pictures show of a command."""
-ARROW_M = 0.7
+ARROW_M = 1.0
 """Length of the arrow of 1 m/s. The arc of 1 rad/s is 1 rad long."""
 ARC_RADIUS_M, ARC_PARTS = 0.3, 6
 ARROW_ABOVE_M = 0.15
