@@ -81,6 +81,14 @@ def test_libraries_that_count_steps_say_steps(backend: str, genelab: Genelab, tm
     assert "iteration " not in done.stdout
 
 
+def test_a_summary_of_seeds_that_count_steps_says_steps(genelab: Genelab, tmp_path: Path):
+    pytest.importorskip("skrl")
+    tiny = ("--backend", "skrl", "--num-envs", 8, "--max-iterations", 256, "--log-dir", "run")
+    done = genelab("train", TASK, *tiny, "--seeds", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^seed +steps +return_mean", done.stdout, re.MULTILINE)
+
+
 def test_output_in_a_pipe_has_no_control_codes(genelab: Genelab, tmp_path: Path):
     done = genelab("train", TASK, *TINY, "--seeds", "1,2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from genelab.cli.options import Task, backend_names, preset_names
-from genelab.core.table import Table
+from genelab.core.table import Table, terminal_width
 from genelab.experiment.console import say
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _print(setup: "Setup", backend: str | None, tables: list[Table]) -> None:
     from genelab.experiment import describe
 
     spec = setup.spec
-    say(f"{spec.id}\n\n{describe.prose(spec)}\n")
+    say(f"{spec.id}\n\n{_filled(describe.prose(spec))}\n")
     for table in tables:
         say(f"{table}\n")
     if spec.published:
@@ -83,3 +83,13 @@ def _print(setup: "Setup", backend: str | None, tables: list[Table]) -> None:
         say(f"Preset {name}{marker}{'' if changes.rows else ': the values of the task'}")
         say(f"{changes}\n" if changes.rows else "")
     say(f"Agents: {', '.join(spec.agents) or 'none'}\n")
+
+
+def _filled(text: str) -> str:
+    """Paragraphs as wide as the terminal; as they are where there is none."""
+    import textwrap
+
+    width = terminal_width()
+    if width is None:
+        return text
+    return "\n\n".join(textwrap.fill(" ".join(part.split()), width) for part in text.split("\n\n"))

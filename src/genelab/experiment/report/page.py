@@ -13,6 +13,7 @@ from genelab.experiment.report.evaluation import evaluation
 from genelab.experiment.report.origins import configs, differing_paths, progress, provenance
 from genelab.experiment.report.results import badges, key_figures, run_metrics, seed_list, seeds
 from genelab.experiment.run.reading import Entry, unique
+from genelab.rl.backends import unit_of
 
 VIDEO_LIMIT = 20_000_000
 """Bytes; a larger video stays outside of the page."""
@@ -49,7 +50,7 @@ def _header(entries: Sequence[Entry], title: str) -> dict[str, Any]:
     words += [f"{key} {meta[key]}" for key in ("preset", "backend", "engine") if meta.get(key)]
     words += [f"started {str(meta['started_at'])[:10]}"] if meta.get("started_at") else []
     if any(run.status != "finished" for run in entry.runs):
-        words.insert(0, f"iteration {', '.join(unique(progress(run) for run in entry.runs))}")
+        words.insert(0, f"{unit_of(meta.get('backend'))} {', '.join(unique(progress(run) for run in entry.runs))}")
     return header | {"states": badges(entry), "label": entry.label, "words": words}
 
 

@@ -14,6 +14,7 @@ from genelab.experiment.run.directory import Run
 from genelab.experiment.run.metrics import ReturnCurve, consistency, run_metrics
 from genelab.experiment.run.reading import RunData, read_run
 from genelab.experiment.setup import evaluation_cfg
+from genelab.rl.backends import unit_of
 from genelab.rl.evaluator import RandomPolicy, evaluate
 
 BASELINE_WORLDS = 64
@@ -44,7 +45,7 @@ def summarise(parent: Path, say: Callable[[str], None] = print) -> dict[str, Any
         described = [_describe(run, curve, baseline) for run, curve in zip(finished, curves, strict=True)]
         by_seed = dict(zip(map(str, done), described, strict=True))
         summary |= {"runs": by_seed, "metrics": _over_seeds(described, curves, baseline)}
-        _print(by_seed, summary["metrics"], say)
+        _print(by_seed, summary["metrics"], unit_of(finished[0].meta.get("backend")), say)
     for note in notes:
         say(note)
     for kind in ("failed", "unfinished"):
@@ -131,11 +132,11 @@ def _over_seeds(runs: list[dict[str, Any]], curves: list[ReturnCurve], baseline:
     return result
 
 
-def _print(runs: dict[str, Any], metrics: dict[str, Any], say: Callable[[str], None]) -> None:
+def _print(runs: dict[str, Any], metrics: dict[str, Any], unit: str, say: Callable[[str], None]) -> None:
     rows = [
         (seed, run["iteration"], _digits(run["return_mean"]), f"{run['train_s']:.0f} s") for seed, run in runs.items()
     ]
-    say(str(Table(("seed", "iterations", "return_mean", "training"), rows)))
+    say(str(Table(("seed", f"{unit}s", "return_mean", "training"), rows)))
     over_seeds = []
     for name, value in metrics.items():
         stats = value if isinstance(value, dict) else {"mean": value}

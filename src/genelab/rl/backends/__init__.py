@@ -61,6 +61,11 @@ def backend_of(agent_cfg: Any) -> Backend:
     raise UserError(f"no backend trains a {type(agent_cfg).__name__}")
 
 
+def unit_of(backend: str | None) -> str:
+    """What the iterations of a run are counted in: ``iteration``, or ``step`` of the environments."""
+    return load(BACKENDS[backend].agent_cfg).unit if backend in BACKENDS else "iteration"
+
+
 def stored_agent_cfg(data: Any) -> Any:
     """An agent config from a file."""
     if not isinstance(data, dict) or CLASS_KEY not in data:
