@@ -14,7 +14,9 @@ from genelab.experiment.bundle import directory
 from genelab.experiment.gate import compare_with_reference
 from genelab.rl.backends import BACKENDS
 
-TASK = "GeneLab-Inverted-Pendulum-v0"
+TASK, FRANKA = "GeneLab-Inverted-Pendulum-v0", "GeneLab-Franka-Pick-And-Place-v0"
+NETWORKS = ("--agent.actor.hidden-dims", "64,64", "--agent.critic.hidden-dims", "64,64")
+"""Those of the pendulum's bundled policy."""
 
 
 def result(mean: float, ci95: float = 0.0, **others: Any) -> dict[str, Any]:
@@ -205,17 +207,50 @@ def test_bundled_policies_are_small(path: Path) -> None:
     assert path.stat().st_size < 1_000_000
 
 
-def test_a_suite_whose_library_is_missing_fails_before_anything_is_evaluated(
+def test_what_is_not_installed_is_marked_with_the_reason_and_the_rest_is_judged(
+    suite: Path, cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (entry,) = json.loads(suite.read_text())
+    franka = {"task": FRANKA, "checkpoint": "bundled", "episodes": 4, "num_envs": 4}
+    suite.write_text(json.dumps([franka, entry]))
+    monkeypatch.setitem(BACKENDS, "sb3", dataclasses.replace(BACKENDS["sb3"], requires="no_such_library"))
+    report = tmp_path / "report.json"
+    assert cli("benchmark", "--suite", suite, "--out", report).code == 0
+    outcome = cli("benchmark", "--suite", suite, "--reference", report)
+    assert outcome.code == 0, outcome.err
+    assert f"{FRANKA}: not run: backend 'sb3' is not installed: pip install genelab[sb3]" in outcome.out
+    assert outcome.out.count(": ok") == 1
+    assert "sb3" in json.loads(report.read_text())["results"][0]["not_run"]
+
+
+def test_a_suite_of_which_nothing_can_run_is_an_error(
     suite: Path, mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(BACKENDS, "rsl_rl", dataclasses.replace(BACKENDS["rsl_rl"], requires="no_such_library"))
-    assert "entry 1: backend 'rsl_rl' is not installed" in mistake("benchmark", "--suite", suite)
+    assert "can run here: backend 'rsl_rl' is not installed" in mistake("benchmark", "--suite", suite)
 
 
-def test_a_bundled_policy_can_be_named_wherever_a_checkpoint_is(cli: Callable[..., Any], tmp_path: Path) -> None:
-    out = tmp_path / "eval.json"
-    assert cli("eval", TASK, f"bundled:{TASK}", "--episodes", "1", "--num-envs", "1", "--out", out).code == 0
-    assert json.loads(out.read_text())["checkpoint"] == f"bundled:{TASK}"
+@pytest.mark.parametrize("name", ["bundled", f"bundled:{TASK}"])
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("eval", ("CHECKPOINT", "--episodes", 1, "--num-envs", 1)),
+        ("play", ("--checkpoint", "CHECKPOINT", "--steps", 2)),
+        ("export", ("CHECKPOINT", "--out", "policy.ts")),
+        ("train", ("--checkpoint", "CHECKPOINT", "--max-iterations", 0, "--env.num-envs", 4, *NETWORKS)),
+    ],
+)
+def test_a_bundled_policy_can_be_named_wherever_a_checkpoint_is(
+    name: str,
+    command: str,
+    options: tuple[Any, ...],
+    cli: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = cli(command, TASK, *(name if option == "CHECKPOINT" else option for option in options))
+    assert outcome.code == 0, outcome.err
 
 
 def test_play_without_a_run_takes_the_bundled_policy_and_says_so(

@@ -13,7 +13,7 @@ from genelab.experiment.console import say
 def evaluate(
     ctx: typer.Context,
     task: Task,
-    checkpoint: Annotated[Path, typer.Argument(help="The checkpoint of a trained policy.", show_default=False)],
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, or 'bundled'.", show_default=False)],
     num_envs: Annotated[int, typer.Option(help="Use at most this many worlds.")] = 64,
     episodes: Annotated[int, typer.Option(help="Run this many episodes, the same number in every world.")] = 100,
     seed: Annotated[int, typer.Option(help="Fix everything random.")] = 0,

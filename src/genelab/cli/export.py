@@ -12,7 +12,7 @@ from genelab.experiment.console import say
 def export(
     ctx: typer.Context,
     task: Task,
-    checkpoint: Annotated[Path, typer.Argument(help="The checkpoint of a trained policy.", show_default=False)],
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, or 'bundled'.", show_default=False)],
     format: Annotated[Literal["torchscript", "onnx"], typer.Option(help="Write this kind of file.")] = "torchscript",
     out: Annotated[
         Path | None, typer.Option(help="Write the policy here (policy.ts or policy.onnx).", show_default=False)

@@ -16,7 +16,7 @@ def play(
         Literal["zero", "random", "demonstrator", "trained"] | None,
         typer.Option(help="Choose who acts; trained if a checkpoint is given, otherwise zero.", show_default=False),
     ] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Act with the policy of this checkpoint.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Act with this checkpoint, or 'bundled'.")] = None,
     num_envs: Annotated[int | None, typer.Option(help="Run this many worlds (1).", show_default=False)] = None,
     steps: Annotated[
         int | None, typer.Option(help="Play this many steps without a window (env.simulation.steps, 240).")

@@ -13,7 +13,7 @@ from genelab.experiment.console import say
 def probe(
     ctx: typer.Context,
     task: Task,
-    checkpoint: Annotated[Path, typer.Argument(help="The checkpoint of a trained policy.", show_default=False)],
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, or 'bundled'.", show_default=False)],
     num_envs: Annotated[int, typer.Option(help="Give each command in this many worlds.")] = 64,
     seconds: Annotated[float, typer.Option(help="Hold each command this long.")] = 10.0,
     seed: Annotated[int, typer.Option(help="Fix everything random.")] = 0,

@@ -50,7 +50,7 @@ def train(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Start from the weights of this checkpoint, or of bundled:<task>.", rich_help_panel=RUNS),
+        typer.Option(help="Start from this checkpoint, 'bundled' or bundled:<task>.", rich_help_panel=RUNS),
     ] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Continue the run in this directory exactly.", rich_help_panel=RUNS)

@@ -27,6 +27,10 @@ class Component:
         return importlib.util.find_spec(self.requires) is not None
 
 
+class NotInstalledError(UserError):
+    """A component that exists, but not on this machine."""
+
+
 AnyComponent = TypeVar("AnyComponent", bound=Component)
 
 
@@ -40,5 +44,5 @@ def find_installed(kind: str, name: str, table: Mapping[str, AnyComponent]) -> A
     if name not in table:
         raise unknown(kind, name, table)
     if not table[name].installed:
-        raise UserError(f"{kind} '{name}' is not installed: {table[name].install}")
+        raise NotInstalledError(f"{kind} '{name}' is not installed: {table[name].install}")
     return table[name]

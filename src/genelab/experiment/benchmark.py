@@ -1,7 +1,8 @@
 """Batch evaluation of a suite, and the gate that compares it with a reference.
 
 A suite is ``[{"task", "checkpoint", "episodes", "seed", "num_envs"}, …]``; a report adds what was measured, and a
-report can serve as the reference of the next one.
+report can serve as the reference of the next one. Entries whose backend or engine is not installed are marked with the
+reason and left out; the rest is judged.
 """
 
 import math
@@ -10,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from genelab.core.components import find_installed
+from genelab.core.components import NotInstalledError, find_installed
 from genelab.core.errors import RunStopped, UserError, hint
 from genelab.core.files import make_parent, write_json
 from genelab.core.json_data import read_json
 from genelab.core.ranges import Count, Seed
 from genelab.core.records import check_record
 from genelab.core.registry import find
+from genelab.engines import ENGINES
 from genelab.experiment import provenance
 from genelab.experiment.bundle import resolve_checkpoint
 from genelab.experiment.evaluate import EvalRequest, run_evaluation
@@ -50,12 +52,14 @@ def run_benchmark(request: BenchmarkRequest, say: Callable[[str], None] = print)
         raise UserError(f"--tolerance must be a finite number and not negative, but is {request.tolerance}")
     if request.episodes is not None and request.episodes < 1:
         raise UserError(f"--episodes must be at least 1, but is {request.episodes}")
+    if all("not_run" in entry for entry in entries):
+        raise UserError(f"nothing of suite '{request.suite}' can run here: {entries[0]['not_run']}")
     if request.out is not None:
         make_parent(request.out)
     results = []
     for i, entry in enumerate(entries):
-        result = _measure(entry, request, say)
-        if reference is not None and "failure" not in result:
+        result = entry if "not_run" in entry else _measure(entry, request, say)
+        if reference is not None and "return_mean" in result:
             result["comparison"] = compare_with_reference(result, reference[i], request.tolerance)
         results.append(result)
         say(_line(result))
@@ -72,7 +76,10 @@ def run_benchmark(request: BenchmarkRequest, say: Callable[[str], None] = print)
 
 
 def read_suite(path: Path) -> list[dict[str, Any]]:
-    """The entries of a suite file; a mistake is an error that names the entry."""
+    """The entries of a suite file; a mistake is an error that names the entry.
+
+    What cannot run on this machine has the reason under ``not_run``.
+    """
     data = read_json(path)
     if not isinstance(data, list) or not data:
         raise UserError(f"suite '{path}' must be a list of entries with task and checkpoint")
@@ -86,9 +93,13 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
         check_record(label, entry, _FIELDS, _REQUIRED)
         try:
             find(entry["task"])
-            entry["path"] = str(resolve_checkpoint(entry["checkpoint"], relative_to=path.parent))
+            entry["path"] = str(resolve_checkpoint(entry["checkpoint"], entry["task"], relative_to=path.parent))
             origin = read_checkpoint(Path(entry["path"]), entry["task"])[INFO_KEY]
             find_installed("backend", origin["backend"], BACKENDS)
+            find_installed("engine", find(entry["task"]).env_cfg(play=True).simulation.engine, ENGINES)
+        except NotInstalledError as error:
+            entry.pop("path")
+            entry["not_run"] = str(error)
         except UserError as error:
             raise UserError(f"{label}: {error}") from error
     return data
@@ -119,6 +130,8 @@ def _measure(entry: dict[str, Any], request: BenchmarkRequest, say: Callable[[st
 
 
 def _line(result: dict[str, Any]) -> str:
+    if "not_run" in result:
+        return f"{result['task']}: not run: {result['not_run']}"
     if "failure" in result:
         return f"{result['task']}: FAILED: {result['failure']}"
     before = result.get("comparison", {})

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from genelab.core.errors import unknown
 
-PREFIX = "bundled:"
-"""``bundled:<task>`` stands for the bundled checkpoint of a task wherever a checkpoint is named."""
+BUNDLED, PREFIX = "bundled", "bundled:"
+"""Wherever a checkpoint is named, ``bundled`` stands for the task's bundled one, ``bundled:<task>`` for another's."""
 
 
 def directory() -> Path:
@@ -19,10 +19,15 @@ def bundled_checkpoint(task: str) -> Path | None:
     return next((path for path in directory().glob("*.pt") if path.stem == task), None)
 
 
-def resolve_checkpoint(name: str | Path, relative_to: Path | None = None) -> Path:
-    """A checkpoint by path, or by ``bundled:<task>``. Relative paths count from `relative_to`."""
-    if str(name).startswith(PREFIX):
-        task = str(name).removeprefix(PREFIX)
+def is_bundled(name: str | Path) -> bool:
+    """Whether a name of a checkpoint stands for a bundled one, rather than being a path."""
+    return str(name) == BUNDLED or str(name).startswith(PREFIX)
+
+
+def resolve_checkpoint(name: str | Path, task: str, relative_to: Path | None = None) -> Path:
+    """A checkpoint for `task` by path, ``bundled`` or ``bundled:<task>``. Paths count from `relative_to`."""
+    if is_bundled(name):
+        task = task if str(name) == BUNDLED else str(name).removeprefix(PREFIX)
         path = bundled_checkpoint(task)
         if path is None:
             raise unknown("bundled policy", task, (p.stem for p in directory().glob("*.pt")))

@@ -37,13 +37,17 @@ _REQUIRED = ("num_episodes", "return_mean", "length_mean")
 
 
 def read_reference(path: Path, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For each entry of a suite, the result of an earlier report for the same task and checkpoint."""
+    """For each entry of a suite that runs here, the result of an earlier report for its task and checkpoint."""
     data = read_json(path)
     results = data.get("results") if isinstance(data, dict) else None
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise UserError(f"reference '{path}' is not a report of genelab benchmark")
+    results = [result for result in results if "not_run" not in result]
     found = []
     for number, entry in enumerate(entries, start=1):
+        if "not_run" in entry:
+            found.append({})
+            continue
         same_task = [result for result in results if result.get("task") == entry["task"]]
         candidates = [r for r in same_task if r.get("checkpoint") == entry["checkpoint"]] or same_task
         if len(candidates) != 1:

@@ -7,7 +7,7 @@ from typing import Any
 from genelab.core.errors import UserError
 from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
-from genelab.experiment.bundle import PREFIX, bundled_checkpoint, resolve_checkpoint
+from genelab.experiment.bundle import bundled_checkpoint, resolve_checkpoint
 from genelab.experiment.run.directory import Run
 from genelab.experiment.setup import Setup, apply_run_changes, resolve
 from genelab.rl import backends
@@ -52,7 +52,7 @@ def resolve_policy(
     say: Callable[[str], None] = print,
 ) -> tuple[Setup, dict[str, Any]]:
     """The task's play configs with the changes a policy was trained with, and the checkpoint that holds it."""
-    checkpoint = read_checkpoint(resolve_checkpoint(path), task)
+    checkpoint = read_checkpoint(resolve_checkpoint(path, task), task)
     infos = checkpoint[INFO_KEY]
     if infos["backend"] not in backends.BACKENDS:
         raise UserError(f"'{path}' was made by backend '{infos['backend']}', which this version does not have")
@@ -77,7 +77,7 @@ def find_checkpoint(name: str | None, task: str, say: Callable[[str], None]) -> 
         path, which = choose_checkpoint(task)
         say(f"checkpoint: {path} ({which})")
         return path
-    path = resolve_checkpoint(f"{PREFIX}{task}" if name == PREFIX.rstrip(":") else name)
+    path = resolve_checkpoint(name, task)
     if (path / RUN_FILE).is_file():
         saved = saved_checkpoints(path)
         if not saved:

@@ -88,7 +88,7 @@ def _changes(run: Run, request: TrainRequest, setup: Setup) -> list[str]:
     """What a run was not begun with, of what is asked for now."""
     asked = {
         "task": request.task,
-        "warm_start_sha256": None if request.checkpoint is None else file_digest(request.checkpoint),
+        "warm_start_sha256": None if request.checkpoint is None else file_digest(request.checkpoint, request.task),
         "evaluation": None if request.evaluation is None else asdict(request.evaluation),
     }
     names = {"task": "task", "warm_start_sha256": "--checkpoint", "evaluation": "--eval-every"}

@@ -16,7 +16,7 @@ from genelab.core.overrides import validate
 from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
-from genelab.experiment.bundle import PREFIX
+from genelab.experiment.bundle import is_bundled
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
 from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
@@ -134,7 +134,7 @@ def _resume_locked(
     weights = None
     if began_with and not state:  # killed before its first save
         weights = read_warm_start(Path(began_with), task)
-        if run.meta.get("warm_start_sha256") not in (None, file_digest(Path(began_with))):
+        if run.meta.get("warm_start_sha256") not in (None, file_digest(Path(began_with), task)):
             raise UserError(f"'{began_with}', which the run began with, has changed since: start a new run")
     run.keep_agent_config(agent_cfg)
     run.update_meta(status="running")
@@ -211,7 +211,7 @@ def _announce(setup: Setup, say: Callable[[str], None]) -> None:
 
 def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, Any]:
     begin_with = request.checkpoint
-    if begin_with is not None and not str(begin_with).startswith(PREFIX):  # a bundled one is where the package is
+    if begin_with is not None and not is_bundled(begin_with):  # a bundled one is where the package is
         begin_with = begin_with.resolve()
     return {
         "task": setup.spec.id,
@@ -223,7 +223,7 @@ def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, An
         "overrides": {c.path: to_dict(c.new) if is_config(c.new) else c.new for c in setup.changes},
         "env_changes": setup.env_changes(),
         "warm_start": None if begin_with is None else str(begin_with),
-        "warm_start_sha256": None if begin_with is None else file_digest(begin_with),
+        "warm_start_sha256": None if begin_with is None else file_digest(begin_with, request.task),
         "evaluation": asdict(request.evaluation) if request.evaluation is not None else None,
         "config_hash": digest([setup.env_cfg, setup.agent_cfg]),
         "torch_threads": torch.get_num_threads(),

@@ -12,7 +12,7 @@ from genelab.rl.warm_start import WarmStart
 
 def read_warm_start(path: Path, task: str) -> WarmStart:
     """A checkpoint to begin with and, if it is of another task than `task`, what that task shows."""
-    checkpoint = read_checkpoint(resolve_checkpoint(path))
+    checkpoint = read_checkpoint(resolve_checkpoint(path, task))
     infos = checkpoint[INFO_KEY]
     if infos["task"] == task:
         return WarmStart(checkpoint)
@@ -25,6 +25,6 @@ def read_warm_start(path: Path, task: str) -> WarmStart:
     return WarmStart(checkpoint, columns)
 
 
-def file_digest(checkpoint: Path) -> str:
-    """sha256 of a checkpoint's file."""
-    return file_sha256(resolve_checkpoint(checkpoint))
+def file_digest(checkpoint: Path, task: str) -> str:
+    """sha256 of the file of a checkpoint that a training of `task` begins with."""
+    return file_sha256(resolve_checkpoint(checkpoint, task))
