@@ -1,5 +1,6 @@
 """Agents of other libraries train in our tasks with their own programs."""
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
+from genelab import clients
+from genelab.rl.backends import BACKENDS
 
 ROOT = Path(__file__).parent.parent
 SHORT = {"env.episode_length_s": 0.05}
@@ -71,3 +75,9 @@ def test_skrl_takes_its_own_wrapper() -> None:
     assert bool(truncated.all())
     assert not torch.equal(extras["final_obs"], obs)
     assert envs.render() is None  # asked for after every step
+
+
+def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BACKENDS, "sb3", dataclasses.replace(BACKENDS["sb3"], requires="no_such_library"))
+    with pytest.raises(ImportError, match=r"pip install genelab\[sb3\]"):
+        _ = clients.Sb3VecEnv

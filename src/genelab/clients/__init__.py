@@ -3,13 +3,18 @@
 import importlib
 from typing import Any
 
-_HOME = {"Sb3VecEnv": "genelab.clients.sb3", "SkrlEnv": "genelab.clients.skrl"}
-"""Public names by their module, imported on first use: each needs its own library."""
+from genelab.rl.backends import BACKENDS
 
-__all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
+_LIBRARY = {"Sb3VecEnv": "sb3", "SkrlEnv": "skrl"}
+"""Public names by the library that they need, and the module they live in. They are imported on first use."""
+
+__all__ = sorted(_LIBRARY)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _LIBRARY:
         raise AttributeError(f"module 'genelab.clients' has no attribute '{name}'")
-    return getattr(importlib.import_module(_HOME[name]), name)
+    library = BACKENDS[_LIBRARY[name]]
+    if not library.installed:
+        raise ImportError(f"{name} needs {library.requires}: {library.install}")
+    return getattr(importlib.import_module(f"{__name__}.{library.name}"), name)
