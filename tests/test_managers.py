@@ -376,6 +376,15 @@ def test_the_clocks_of_other_worlds_go_on_when_a_world_resets():
     assert diary.steps_of(1) == []
 
 
+def test_an_interval_event_can_wait_until_training_has_got_somewhere():
+    always, late = (event_env(mode="interval", interval_s=(0.02, 0.05), after=steps) for steps in (0, 30))
+    for env, diary in (always, late):
+        diary.entries.clear()
+        run(env, 60)
+    assert late[1].entries == [entry for entry in always[1].entries if entry[0] >= 30]  # the clocks have gone on
+    assert len(late[1].entries) > 5
+
+
 def test_startup_events_run_once_on_all_worlds():
     env, diary = event_env(mode="startup")
     env.reset()

@@ -141,6 +141,8 @@ class EventTermCfg(TermCfg):
     mode: Literal["startup", "reset", "interval"] = field(default="reset", kw_only=True)
     interval_s: NonNegativeInterval | None = field(default=None, kw_only=True)
     """Time between two occurrences in one world, drawn uniformly from this range, seconds. Zero: in every step."""
+    after: CountOrZero = field(default=0, kw_only=True)
+    """Control steps of the training before which an interval event does not happen: what is hard can come late."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,7 +153,11 @@ class EventTermCfg(TermCfg):
             raise UserError("interval_s goes with mode 'interval' and only with it")
 
     def unused_fields(self) -> dict[str, str]:
-        return {} if self.mode == "interval" else {"interval_s": f"the event's mode is {self.mode}"}
+        return (
+            {}
+            if self.mode == "interval"
+            else dict.fromkeys(("interval_s", "after"), f"the event's mode is {self.mode}")
+        )
 
 
 @dataclass

@@ -50,7 +50,8 @@ class EventManager(Manager):
             due = (self._time_left[row] <= 0.0).nonzero().flatten()
             if len(due):
                 self._restart_clock(row, due)
-                term(due)
+                if self._env.step_count >= term.cfg.after:  # type: ignore[attr-defined]
+                    term(due)
 
     def reset(self, env_ids: Tensor) -> None:
         super().reset(env_ids)
@@ -77,4 +78,7 @@ class EventManager(Manager):
 
 
 def _when(cfg: EventTermCfg) -> str:
-    return cfg.mode if cfg.interval_s is None else "every {:g} to {:g} s".format(*cfg.interval_s)
+    if cfg.interval_s is None:
+        return cfg.mode
+    later = f", from step {cfg.after} on" if cfg.after else ""
+    return "every {:g} to {:g} s".format(*cfg.interval_s) + later
