@@ -2,7 +2,7 @@
 
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,27 +43,44 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return export
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_plain_mujoco_pays_what_genelab_pays_from_the_same_states(
-    task: str, exported: Callable[[str], Path], deploy: Any
-) -> None:
+def payments(task: str, checkpoint: Path, file: Path, deploy: Any, steps: int) -> Iterator[tuple[float, float]]:
+    """What the same steps from the same states pay in genelab and in plain MuJoCo, in each of a few worlds."""
     exact = [("env.observations.policy.noise", "false")]
-    _, setup, _ = setup_policy(task, BUNDLED / f"{task}.pt", exact, num_envs=WORLDS, say=silent)
+    _, setup, _ = setup_policy(task, checkpoint, exact, num_envs=WORLDS, say=silent)
     env, policy = setup.env, setup.policy
     obs = env.reset(seed=3)
     policy.reset()
     commands = {name: term.command.clone() for name, term in env.command_manager.terms.items()}
     starts = env.engine.qpos.double().numpy().copy(), env.engine.qvel.double().numpy().copy()
     paid = np.zeros(WORLDS)
-    for _ in range(STEPS):
+    for _ in range(steps):
         obs, rewards, _, _, _ = env.step(policy.act(obs))
         paid += rewards.numpy()
-    world, network, observer = deploy.load(exported(task), np.random.default_rng(0))
+    world, network, observer = deploy.load(file, np.random.default_rng(0))
     for i in range(WORLDS):
         world.set_state(starts[0][i], starts[1][i], {name: value[i].numpy() for name, value in commands.items()})
-        total, length = deploy.run_episode(world, network, observer, max_steps=STEPS)
-        assert length == STEPS
-        assert total == pytest.approx(paid[i], rel=0.01, abs=0.01)
+        total, length = deploy.run_episode(world, network, observer, max_steps=steps)
+        assert length == steps
+        yield paid[i], total
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_plain_mujoco_pays_what_genelab_pays_from_the_same_states(
+    task: str, exported: Callable[[str], Path], deploy: Any
+) -> None:
+    for paid, total in payments(task, BUNDLED / f"{task}.pt", exported(task), deploy, STEPS):
+        assert total == pytest.approx(paid, rel=0.01, abs=0.01)
+
+
+def test_plain_mujoco_pays_a_humanoid_that_cannot_walk_yet_what_genelab_pays(
+    train_tiny: Callable[..., Any], deploy: Any, tmp_path: Path
+) -> None:
+    task, file = "Genelab-Velocity-Flat-Unitree-G1-v0", tmp_path / "policy.onnx"
+    train_tiny(tmp_path / "run", task, env__num_envs=2, agent__num_steps_per_env=8, agent__max_iterations=1)
+    checkpoint = tmp_path / "run/model_final.pt"
+    run_export(ExportRequest(task, checkpoint, format="onnx", out=file), say=silent)
+    for paid, total in payments(task, checkpoint, file, deploy, steps=40):
+        assert total == pytest.approx(paid, rel=0.01, abs=0.01)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -11,9 +11,13 @@ def sensor_data(world: World, sensor: str) -> np.ndarray:
     return world.sensors[sensor].values
 
 
-def is_moving(world: World, command: str, threshold: float) -> bool:
+def commanded_motion(world: World, command: str) -> float:
     value = world.commands[command]
-    return bool(np.linalg.norm(value[:2]) + abs(value[2]) > threshold)
+    return float(np.linalg.norm(value[:2]) + abs(value[2]))
+
+
+def is_moving(world: World, command: str, threshold: float) -> bool:
+    return commanded_motion(world, command) > threshold
 
 
 def feet_air_time(world: World, feet: str, command: str, low: float, high: float, threshold: float) -> float:
@@ -26,6 +30,76 @@ def feet_slip(
 ) -> float:
     speed = [np.square(world.entity(entity).site_lin_vel(site)[:2]).sum() for site in sites]
     return (np.array(speed) * world.sensors[feet].in_contact).sum() * is_moving(world, command, threshold)
+
+
+def site_heights(world: World, sites: list[str], entity: str | None = None) -> np.ndarray:
+    """Above the ground below each site."""
+    positions = [world.entity(entity).site_pos(site) for site in sites]
+    return np.array([z - world.ground_height(x, y) for x, y, z in positions])
+
+
+def feet_clearance(
+    world: World, sites: list[str], command: str, height: float, threshold: float, entity: str | None = None
+) -> float:
+    speed = [np.linalg.norm(world.entity(entity).site_lin_vel(site)[:2]) for site in sites]
+    distance = abs(site_heights(world, sites, entity) - height)
+    return (distance * speed).sum() * is_moving(world, command, threshold)
+
+
+def feet_swing_height(
+    world: World, feet: str, sites: list[str], command: str, height: float, threshold: float, entity: str | None = None
+) -> float:
+    """The highest that each foot has been since it left the ground is noted from one control step to the next."""
+    contacts, peak = world.sensors[feet], world.notes.get("peak", np.zeros(len(sites)))
+    error = np.clip(peak / height - 1.0, -1.0, 3.0) ** 2 * contacts.first_contact
+    world.notes["peak"] = np.where(contacts.in_contact, 0.0, np.maximum(peak, site_heights(world, sites, entity)))
+    return error.sum() * is_moving(world, command, threshold)
+
+
+def landing_force(world: World, feet: str, command: str, threshold: float) -> float:
+    contacts = world.sensors[feet]
+    landing = np.linalg.norm(contacts.force, axis=1) * contacts.first_contact
+    return landing.sum() * is_moving(world, command, threshold)
+
+
+def pose(
+    world: World,
+    command: str,
+    walking: dict[str, float],
+    running: dict[str, float],
+    standing: float,
+    walk_from: float,
+    run_from: float,
+    entity: str | None = None,
+) -> float:
+    robot, speed = world.entity(entity), commanded_motion(world, command)
+    table = walking if speed < run_from else running
+    sigmas = [next(sigma for part, sigma in table.items() if part in name) for name in robot.joint_names]
+    error = (robot.joint_pos - robot.default_joint_pos) / (standing if speed < walk_from else np.array(sigmas))
+    return np.exp(-np.square(error).mean())
+
+
+def upright(world: World, body: str, variance: float, entity: str | None = None) -> float:
+    return track(world.entity(entity).body_rotation(body)[2, :2], variance)
+
+
+def body_ang_vel_xy_l2(world: World, body: str, entity: str | None = None) -> float:
+    robot = world.entity(entity)
+    return np.square((robot.body_rotation(body).T @ robot.body_ang_vel(body))[:2]).sum()
+
+
+def track_lin_vel_level(world: World, command: str, variance: float, entity: str | None = None) -> float:
+    x, y, _ = world.commands[command]
+    return track(np.array([x, y, 0.0]) - world.entity(entity).root_velocity[3:], variance)
+
+
+def track_ang_vel_level(world: World, command: str, variance: float, entity: str | None = None) -> float:
+    return track(np.array([0.0, 0.0, world.commands[command][2]]) - world.entity(entity).root_velocity[:3], variance)
+
+
+def contact_force_log(world: World, sensor: str, entity: str | None = None) -> np.ndarray:
+    force = world.sensors[sensor].force @ world.entity(entity).rotation
+    return (np.sign(force) * np.log1p(abs(force))).flatten()
 
 
 def base_height_l2(world: World, height: float, entity: str | None = None) -> float:
@@ -92,6 +166,10 @@ OBSERVATIONS: dict[str, Callable[..., np.ndarray]] = {
     "generated_command": lambda w, command: w.commands[command],
     "command_hint": lambda w, command, steps: w.commands[command] * (w.steps < steps),
     "sensor_data": sensor_data,
+    "feet_height": site_heights,
+    "contact_air_time": lambda w, sensor: w.sensors[sensor].air_time,
+    "contact_found": lambda w, sensor: w.sensors[sensor].in_contact.astype(float),
+    "contact_force_log": contact_force_log,
     "object_pos": lambda w, entity: w.entity(entity).root_pos,
     "object_to_command": lambda w, entity, command: w.commands[command] - w.entity(entity).root_pos,
     "remaining_time": lambda w: np.array([1.0 - w.steps / w.metadata["episode"]["max_steps"]]),
@@ -126,6 +204,15 @@ REWARDS: dict[str, Callable[..., float]] = {
     "joint_acc_l2": joint_acc_l2,
     "joint_limits": joint_limits,
     "goal_reward": goal_reward,
+    "track_lin_vel_level": track_lin_vel_level,
+    "track_ang_vel_level": track_ang_vel_level,
+    "upright": upright,
+    "pose": pose,
+    "body_ang_vel_xy_l2": body_ang_vel_xy_l2,
+    "angular_momentum_l2": lambda w, entity=None: np.square(w.entity(entity).angular_momentum).sum(),
+    "feet_clearance": feet_clearance,
+    "feet_swing_height": feet_swing_height,
+    "landing_force": landing_force,
 }
 ENDS: dict[str, Callable[..., bool]] = {
     "time_out": lambda w: w.steps >= w.metadata["episode"]["max_steps"],

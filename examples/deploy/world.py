@@ -77,6 +77,19 @@ class Entity:
         """World frame."""
         return self._velocity(mujoco.mjtObj.mjOBJ_XBODY, self.body(name))[:3]
 
+    def body_rotation(self, name: str) -> np.ndarray:
+        """From the frame of a body to the world frame."""
+        return self._data.xmat[self.body(name)].reshape(3, 3)
+
+    @property
+    def angular_momentum(self) -> np.ndarray:
+        """About the centre of mass, world frame."""
+        mujoco.mj_subtreeVel(self._model, self._data)
+        return self._data.subtree_angmom[self.root]
+
+    def site_pos(self, name: str) -> np.ndarray:
+        return self._data.site_xpos[self._model.site(f"{self.name}/{name}").id]
+
     def site_lin_vel(self, name: str) -> np.ndarray:
         """World frame."""
         return self._velocity(mujoco.mjtObj.mjOBJ_SITE, self._model.site(f"{self.name}/{name}").id)[3:]
@@ -102,7 +115,7 @@ class Entity:
 
 
 class Contacts:
-    """A contact sensor: which sides touch, and how long each has been in the air, seconds."""
+    """A contact sensor: forces on its sides, which of them touch, which just began to, and seconds in the air."""
 
     def __init__(self, world: "World", cfg: dict[str, Any]):
         sensors = [world.model.sensor(name) for name in cfg["scene_sensors"]]
@@ -111,11 +124,15 @@ class Contacts:
         self.reset()
 
     def reset(self) -> None:
-        self.in_contact, self.air_time = np.zeros(len(self._columns), bool), np.zeros(len(self._columns))
+        sides = len(self._columns)
+        self.force, self.air_time = np.zeros((sides, 3)), np.zeros(sides)
+        self.in_contact, self.first_contact = np.zeros(sides, bool), np.zeros(sides, bool)
 
     def measure(self, seconds: float) -> None:
-        force = np.array([self._world.data.sensordata[columns] for columns in self._columns])
-        self.in_contact = np.linalg.norm(force, axis=1) > self._threshold
+        # MuJoCo reports the force that the side exerts.
+        self.force = -np.array([self._world.data.sensordata[columns] for columns in self._columns])
+        self.in_contact = np.linalg.norm(self.force, axis=1) > self._threshold
+        self.first_contact = self.in_contact & (self.air_time > 0.0)
         self.air_time = np.where(self.in_contact, 0.0, self.air_time + seconds)
 
 
@@ -192,6 +209,8 @@ class World:
         self.action = self.previous_action = np.zeros(self.metadata["action_dim"])
         self.previous_qvel = self.data.qvel.copy()
         self.commands: dict[str, np.ndarray] = {}
+        self.notes: dict[str, np.ndarray] = {}
+        """What terms remember within an episode."""
         self._clocks: dict[str, float] = {}
         self.steps = 0
         self.update()
@@ -320,6 +339,10 @@ class World:
         elif event["term"] == "push_root":
             qvel[speed : speed + 2] = uniform(-params["xy"], params["xy"], 2)
             qvel[speed + 5] = uniform(-params["yaw"], params["yaw"])
+            if params["z"]:
+                qvel[speed + 2] = uniform(-params["z"], params["z"])
+            if params["tilt"]:
+                qvel[speed + 3 : speed + 5] = uniform(-params["tilt"], params["tilt"], 2)
         elif event["term"] == "place_object":
             qpos[first : first + 2] += uniform(-params["xy"], params["xy"], 2)
         elif event["term"] == "place_root":
