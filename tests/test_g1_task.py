@@ -12,11 +12,14 @@ import torch
 from genelab import mdp
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv, StatefulTerm
+from genelab.experiment.probe import directions
+from genelab.experiment.setup import resolve
 from genelab.mdp.commands import VelocityCommandCfg
 from genelab.scene.terrain_shapes import LARGE_SIZES
 from genelab.tasks.velocity.builder import COMMAND
 from genelab.tasks.velocity.g1 import FEET, RUNNING, WALKING, flat, flat_ppo, rough, rough_ppo
 
+FLAT, ROUGH = (f"Genelab-Velocity-{ground}-Unitree-G1-v0" for ground in ("Flat", "Rough"))
 WORLDS = torch.arange(4)
 
 
@@ -305,3 +308,35 @@ def test_a_robot_that_sinks_is_told_by_its_height_above_the_ground(env: ManagerB
     pos[:, 2] = torch.tensor([0.76, 0.51, 0.49, -0.2])
     env.robot.write_root(WORLDS, pos=pos)
     assert mdp.root_below(env, 0.5).tolist() == [False, False, True, True]
+
+
+# Presets
+
+
+@pytest.mark.parametrize("preset", ["cpu", "long"])
+def test_what_helps_to_begin_fades_and_is_neither_in_the_task_nor_in_play(preset: str) -> None:
+    shaped, task = resolve(FLAT, preset=preset).env_cfg, flat()
+    aids = {name: shaped.rewards[name].ramp for name in shaped.rewards if name not in task.rewards}
+    assert {name: ramp.end for name, ramp in aids.items()} == {"progress": 0.0, "single_support": 0.0, "alive": 0.0}
+    end = aids["alive"].steps
+    assert 0 < end < 24 * resolve(FLAT, preset=preset).agent_cfg.max_iterations
+    ramps = [term.ramp for name, term in shaped.rewards.items() if name in task.rewards and term.ramp]
+    assert all((ramp.end, ramp.steps) == (1.0, end) for ramp in ramps)
+    assert shaped.events["push"].after == end
+    assert {**shaped.events["push"].params} == task.events["push"].params
+    played, at_rest = resolve(FLAT, play=True, preset=preset).env_cfg, flat(play=True)
+    at_rest.simulation.dt, at_rest.decimation = 0.02 / 3, 3
+    assert played == at_rest
+
+
+@pytest.mark.parametrize("preset", ["cpu", "long"])
+def test_presets_keep_the_control_rate(preset: str) -> None:
+    for task in (FLAT, ROUGH):
+        assert resolve(task, preset=preset).env_cfg.control_dt == pytest.approx(0.02)
+
+
+def test_a_probe_gives_the_commands_that_training_begins_with() -> None:
+    commands = directions(flat(play=True).commands[COMMAND])  # type: ignore[arg-type]
+    assert [command[2] for command in commands if command[2]] == [0.5, 0.25, -0.25, -0.5]
+    assert [command[0] for command in commands if command[0]] == [1.0, 0.5, -0.5, -1.0]
+    assert len(commands) == 13

@@ -5,7 +5,7 @@ from typing import Any
 from genelab import mdp
 from genelab.envs import DoneTermCfg, RampCfg, RewardTermCfg
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
-from genelab.tasks.velocity.builder import COMMAND, VelocityRobot
+from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, pushes
 
 
 def rewards(
@@ -46,12 +46,12 @@ def rewards(
     }
 
 
-def shaping(feet: str, iterations: int) -> dict[str, Any]:
-    """What leads out of standing still, as changes by a preset; gone after so many iterations (docs/g1-study.md).
+def shaping(robot: VelocityRobot, feet: str, iterations: int) -> dict[str, Any]:
+    """What leads to the first steps, as changes by a preset; gone after so many iterations (docs/g1-study.md).
 
-    Progress along the command and standing on one foot pay at first; penalties on changes of action, clearance and
-    swing height come in slowly; commands are small for half as long. Episodes that cannot be saved end early, to the
-    end.
+    Progress along the command, standing on one foot and not falling pay at first; penalties on unsteady motion come in
+    slowly; commands are small for half as long; pushes come when the rest is gone. Only episodes that cannot be saved
+    end early throughout.
     """
     steps = iterations * RslRlOnPolicyRunnerCfg().num_steps_per_env
 
@@ -65,6 +65,7 @@ def shaping(feet: str, iterations: int) -> dict[str, Any]:
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade()),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade()),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
+        "env.events.push": pushes(robot, after=steps),
         "env.terminations.low": DoneTermCfg(mdp.root_below, params={"height": 0.5}),
         "env.terminations.leaning": DoneTermCfg(mdp.tilted, params={"limit": 0.7}),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
@@ -84,7 +85,7 @@ def cpu_preset(robot: VelocityRobot, worlds: int, iterations: int) -> dict[str, 
         "agent.algorithm.num_learning_epochs": 4,
         "agent.algorithm.max_learning_rate": 3e-3,
         "agent.algorithm.decay_learning_rate": True,
-        "agent.algorithm.desired_kl": 0.02,
+        "agent.algorithm.desired_kl": 0.05,  # of 29 actions together
         "agent.algorithm.entropy_coef": 0.002,
         "agent.algorithm.symmetry": RslRlSymmetryCfg(table=robot.mirror),
     }

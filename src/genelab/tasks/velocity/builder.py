@@ -141,8 +141,12 @@ def _events(table: VelocityRobot, play: bool) -> dict[str, EventTermCfg]:
     place = {"place": EventTermCfg(mdp.place_root, params={"xy": 0.5})}
     if play:
         return place
-    push = EventTermCfg(mdp.push_root, mode="interval", interval_s=table.push_s, params=table.push)
-    return {**table.randomize, **place, "push": push}
+    return {**table.randomize, **place, "push": pushes(table)}
+
+
+def pushes(table: VelocityRobot, after: int = 0) -> EventTermCfg:
+    """The pushes of training, from so many control steps on."""
+    return EventTermCfg(mdp.push_root, mode="interval", interval_s=table.push_s, after=after, params=dict(table.push))
 
 
 def _curriculum(table: VelocityRobot, rough: bool) -> dict[str, CurriculumTermCfg]:

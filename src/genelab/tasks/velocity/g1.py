@@ -137,8 +137,8 @@ def rough_ppo() -> RslRlOnPolicyRunnerCfg:
 
 
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**biped.cpu_preset(G1, worlds=512, iterations=1200), **biped.shaping("feet", iterations=600)},
-    "long": {**biped.cpu_preset(G1, worlds=1024, iterations=4000), **biped.shaping("feet", iterations=1000)},
+    "cpu": {**biped.cpu_preset(G1, worlds=512, iterations=1200), **biped.shaping(G1, "feet", iterations=600)},
+    "long": {**biped.cpu_preset(G1, worlds=1024, iterations=4000), **biped.shaping(G1, "feet", iterations=1000)},
 }
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
