@@ -12,8 +12,8 @@ from common import alternate, compare, save
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run.directory import Run
 from genelab.experiment.setup import resolve
+from genelab.mdp.symmetry import Mirror
 from genelab.rl.rsl_rl.learner import RslRlLearner
-from genelab.rl.rsl_rl.symmetry import make_symmetry
 from handwritten_go1 import Go1
 from handwritten_loop import HandwrittenLoop
 from handwritten_pendulum import Pendulum
@@ -32,7 +32,9 @@ def measure(task: str, preset: str, iterations: int, rounds: int) -> dict[str, A
     setup = resolve(task, preset=preset)
     setup.agent_cfg.save_interval = 10**9
     env = ManagerBasedRlEnv(setup.env_cfg, seed=1)
-    theirs = HandwrittenLoop(handwritten(task, env), setup.agent_cfg, make_symmetry(setup.agent_cfg, env))
+    symmetry = setup.agent_cfg.algorithm.symmetry
+    mirror = None if symmetry is None else Mirror(env, symmetry.table)
+    theirs = HandwrittenLoop(handwritten(task, env), setup.agent_cfg, mirror)
     learner = RslRlLearner(env, setup.agent_cfg, infos={})
     env.randomize_episode_start()
     with tempfile.TemporaryDirectory() as directory:

@@ -1,6 +1,6 @@
-"""Left-right symmetry: a mirrored robot that acts in the mirror sees in the mirror."""
+"""Mirror symmetry: a mirrored robot that acts in the mirror sees in the mirror."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import mujoco
@@ -21,8 +21,10 @@ from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg, RslRlSymmetryCfg
 from genelab.rl.rsl_rl.learner import RslRlLearner
 from genelab.rl.rsl_rl.symmetry import MirrorImages
 from genelab.scene.mirror import MirrorTable
+from genelab.scene.robots import cartpole
 from genelab.scene.robots.go1 import LEGS, MIRROR, quadruped
 from genelab.scene.terrain import TerrainCfg
+from genelab.tasks.pendulum.balance import double, single
 from genelab.tasks.velocity.go1 import flat, rough
 
 FLIP_Y = np.diag([1.0, -1.0, 1.0])
@@ -106,6 +108,22 @@ def test_a_mirrored_rollout_is_the_mirror_image_of_the_rollout(env: ManagerBased
     assert float(env.robot.joint_vel.abs().max()) > 1.0  # something did happen
 
 
+@pytest.mark.parametrize("task", [single, double])
+def test_a_cart_that_acts_in_the_mirror_sees_in_the_mirror(task: Callable[..., ManagerBasedRlEnvCfg]) -> None:
+    env = ManagerBasedRlEnv(tiny(task(play=True)), seed=1)
+    mirror = Mirror(env, cartpole.MIRROR)
+    draw = torch.Generator().manual_seed(4)
+    state = 0.03 * torch.randn(2, env.scene.model.nq, generator=draw)
+    env.engine.set_state(torch.arange(2), torch.stack((state[0], -state[0])), torch.stack((state[1], -state[1])))
+    for _ in range(10):
+        action = 0.03 * torch.randn(1, generator=draw)
+        obs, reward, *_ = env.step(torch.stack((action, mirror.action(action))))
+        for group, seen in mirror.observations(obs).items():
+            torch.testing.assert_close(obs[group][1], seen[0], atol=1e-5, rtol=1e-4)
+        assert float(reward[0]) == pytest.approx(float(reward[1]), abs=1e-5)
+    env.close()
+
+
 def test_mirroring_twice_changes_nothing(env: ManagerBasedRlEnv, scanning: ManagerBasedRlEnv) -> None:
     for made in (env, scanning):
         mirror = Mirror(made, MIRROR)
@@ -163,9 +181,9 @@ def test_histories_are_mirrored_frame_by_frame() -> None:
 
 def test_a_term_without_a_mirror_image_is_an_error_that_names_it() -> None:
     cfg = tiny(flat(play=True))
-    cfg.observations["policy"].terms["trunk"] = ObservationTermCfg(mdp.body_ang_vel, params={"body": "trunk"})
+    cfg.observations["policy"].terms["calf"] = ObservationTermCfg(mdp.body_ang_vel, params={"body": "FR_calf"})
     env = ManagerBasedRlEnv(cfg)
-    with pytest.raises(UserError, match=r"observation term 'policy\.trunk' has no mirror image"):
+    with pytest.raises(UserError, match=r"observation term 'policy\.calf' has no mirror image"):
         Mirror(env, MIRROR)
     with pytest.raises(UserError, match="joint 'FR_hip_joint' has no mirror image 'XX_hip_joint'"):
         Mirror(env, MirrorTable(swap=(("FR_", "XX_"),), flip=""))

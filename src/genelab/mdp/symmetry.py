@@ -1,7 +1,8 @@
-"""Left-right mirror symmetry of observations and actions, declared by names.
+"""Mirror symmetry of observations and actions, declared by names.
 
 Seen in a mirror (y becomes -y), a robot with the same legs on both sides is the same robot: left and right joints
-swap, joints that turn about a forward or upward axis change sign, and so do the sideways parts of vectors.
+swap, joints that turn about a forward or upward axis change sign, and so do the sideways parts of vectors. A cart on
+a rail is the same seen in a mirror across the rail (x becomes -x).
 """
 
 import itertools
@@ -21,14 +22,19 @@ from genelab.mdp import observations as terms
 from genelab.scene.mirror import MirrorTable
 from genelab.sensors import ContactSensor, HeightScan
 
-POLAR, AXIAL = (1.0, -1.0, 1.0), (-1.0, 1.0, -1.0)
-"""Signs of velocities and directions, and of angular velocities."""
+POLAR = {"x": (-1.0, 1.0, 1.0), "y": (1.0, -1.0, 1.0)}
+"""Signs of velocities and directions in a mirror across an axis."""
+AXIAL = {"x": (1.0, -1.0, -1.0), "y": (-1.0, 1.0, -1.0)}
+"""Signs of angular velocities."""
+PLANAR = {"x": (-1.0, 1.0, -1.0), "y": (1.0, -1.0, -1.0)}
+"""Signs of a velocity command: forward, left, turn."""
 
-VECTORS: dict[Callable[..., Any], tuple[float, ...]] = {
+VECTORS: dict[Callable[..., Any], dict[str, tuple[float, ...]]] = {
     terms.base_lin_vel: POLAR,
     terms.base_ang_vel: AXIAL,
+    terms.body_ang_vel: AXIAL,
     terms.projected_gravity: POLAR,
-    terms.generated_command: (1.0, -1.0, -1.0),
+    terms.generated_command: PLANAR,
 }
 JOINTS: tuple[Callable[..., Any], ...] = (terms.joint_pos_rel, terms.joint_vel)
 SIDES: tuple[Callable[..., Any], ...] = (terms.contact_air_time, terms.contact_found)
@@ -83,22 +89,25 @@ class Mirror:
     def _term(self, func: Callable[..., Any], params: dict[str, Any], dim: int) -> Reflection | None:
         if params.get("entity") not in (None, self._robot):
             return None
+        if self._table.partner(body := str(params.get("body", ""))) != body:
+            return None
         if func in VECTORS:
-            return Reflection(torch.arange(len(VECTORS[func])), torch.tensor(VECTORS[func]))
+            signs = VECTORS[func][self._table.axis]
+            return Reflection(torch.arange(len(signs)), torch.tensor(signs))
         if func in JOINTS:
             return self._joints
         if func is terms.last_action:
             return Reflection(self.action.index.cpu(), self.action.sign.cpu())
         if func is terms.sensor_data and params["sensor"] in self._scans:
             rows = torch.arange(dim).view(self._scans[params["sensor"]])
-            return Reflection(rows.flip(0).flatten(), torch.ones(dim))
+            return Reflection(rows.flip("yx".index(self._table.axis)).flatten(), torch.ones(dim))
         if func is terms.feet_height:
             chosen = match_names(params["sites"], self._sites, "site", self._robot)
             return _swap_sides([self._sites[i] for i in chosen], self._table)
         if func in SIDES:
             return _swap_sides(self._sides[params["sensor"]], self._table)
         if func is terms.contact_force_log:
-            return _swap_sides(self._sides[params["sensor"]], self._table, POLAR)
+            return _swap_sides(self._sides[params["sensor"]], self._table, POLAR[self._table.axis])
         return None
 
 

@@ -129,7 +129,7 @@ class RslRlCnnModelCfg(RslRlModelCfg):
 
 @dataclass(kw_only=True)
 class RslRlSymmetryCfg:
-    """Left-right symmetry of the task, told to the learner."""
+    """Mirror symmetry of the task, told to the learner."""
 
     table: MirrorTable
     augment: bool = True

@@ -1,6 +1,7 @@
-"""How a robot looks in a mirror (y becomes -y), by the names of its joints."""
+"""How a robot looks in a mirror, by the names of its joints."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(kw_only=True)
@@ -11,6 +12,8 @@ class MirrorTable:
     """Beginnings of the names of right and left joints that change places."""
     flip: str
     """Regular expression of the joints that change sign."""
+    axis: Literal["x", "y"] = "y"
+    """What changes sign in space: y for a robot with equal sides, x for one that is the same in front and behind."""
 
     def partner(self, joint: str) -> str:
         """The joint that this one is seen as."""

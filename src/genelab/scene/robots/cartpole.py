@@ -4,12 +4,15 @@ import mujoco
 
 from genelab.core.errors import UserError
 from genelab.core.ranges import NonNegative, Positive
+from genelab.scene.mirror import MirrorTable
 from genelab.scene.scene import EntityCfg
 
 BASE_HEIGHT = 0.12
 """Height of the cart's centre above the ground, metres."""
 HINGE_HEIGHT = 0.05
 """Height of the first hinge above the cart's centre, metres."""
+MIRROR = MirrorTable(swap=(), flip=".*", axis="x")
+"""Seen in a mirror across the rail, all joints go the other way."""
 
 _NO_CONTACT = {"contype": 0, "conaffinity": 0}
 _POLE_COLORS = ([0.85, 0.37, 0.22, 1], [0.93, 0.66, 0.20, 1])
