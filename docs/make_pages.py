@@ -16,6 +16,7 @@ from typing import Any
 
 from genelab.core.overrides import show
 from genelab.core.registry import TaskSpec, load, tasks
+from genelab.core.stats import interquartile_mean
 from genelab.core.table import Table, cell
 from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS
 from genelab.experiment import describe
@@ -173,20 +174,35 @@ def terrain_sizes() -> str:
 
 def results_table() -> str:
     """The runs kept in results/, one row per task and preset."""
-    lines = ["| task | preset | return_mean per seed | success | samples | training |", "| --- " * 6 + "|"]
+    rows = []
     studied = [MEMORY / name for name in MEMORY_VARIANTS if name != "cpu"]  # compared in docs/pendulum-study.md
     for directory in sorted(path for path in RESULTS.glob("*/*") if path.is_dir() and path not in studied):
-        runs = [_run(path) for path in sorted(directory.glob("seed_*"))]
-        returns = " / ".join(f"{run['return']:.3f}" for run in runs)
-        seeds = ", ".join(str(run["seed"]) for run in runs)
-        shares = [f"{run['success']:.0%}" for run in runs]
-        success = shares[0] if len(set(shares)) == 1 else " / ".join(shares)
+        runs = sorted((_run(path) for path in directory.glob("seed_*")), key=lambda run: run["seed"])
+        returns = [run["return"] for run in runs]
+        middle, (low, high) = interquartile_mean(returns)
+        success = {f"{share:.0%}" for share in (f([run["success"] for run in runs]) for f in (min, max))}
         seconds = statistics.median(run["seconds"] for run in runs)
-        lines.append(
-            f"| {directory.parent.name} | {directory.name} | {returns} (seed{'s' if len(runs) > 1 else ''} {seeds}) "
-            f"| {success} | {runs[0]['samples'] / 1e6:.1f} M | {seconds:.0f} s, threads: {runs[0]['threads']} |"
+        rows.append(
+            (
+                directory.parent.name,
+                directory.name,
+                _seeds([run["seed"] for run in runs]),
+                f"{statistics.mean(returns):.3f}",
+                f"{min(returns):.3f}",
+                f"{middle:.3f} ({low:.3f} to {high:.3f})" if len(runs) > 1 else "",
+                " to ".join(sorted(success, key=lambda text: int(text[:-1]))),
+                f"{runs[0]['samples'] / 1e6:.1f} M",
+                f"{seconds:.0f} s, threads: {runs[0]['threads']}",
+            )
         )
-    return "\n".join(lines)
+    titles = ("task", "preset", "seeds", "mean", "worst", "middle half (95 %)", "success", "samples", "training")
+    return Table(titles, rows).markdown()
+
+
+def _seeds(seeds: list[int]) -> str:
+    """``1, 3`` or ``31 to 40``."""
+    in_a_row = len(seeds) > 3 and seeds == list(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]} to {seeds[-1]}" if in_a_row else ", ".join(map(str, seeds))
 
 
 def memory_table() -> str:

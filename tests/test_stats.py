@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genelab.core.stats import bootstrap_means, holm, interval, mcnemar_p, permutation_p, summarize, tost_p
+from genelab.core.stats import (
+    bootstrap_means,
+    holm,
+    interquartile_mean,
+    interval,
+    mcnemar_p,
+    permutation_p,
+    summarize,
+    tost_p,
+)
 
 # Some libraries switch subnormal numbers off for the whole process: then the smallest of them are zero.
 p_values = st.lists(st.floats(0.0, 1.0, allow_subnormal=False), min_size=1, max_size=20)
@@ -117,3 +126,11 @@ def test_the_quantile_of_the_interval_is_that_of_students_t(n: int, t: float) ->
 def test_one_value_has_an_interval_of_zero_width() -> None:
     stats = summarize([3.0])
     assert (stats.mean, stats.std, stats.ci95, stats.n) == (3.0, 0.0, 0.0, 1)
+
+
+def test_the_interquartile_mean_leaves_out_the_lowest_and_the_highest_quarter():
+    mean, (low, high) = interquartile_mean([0.0, 2.0, 3.0, 100.0])
+    assert mean == 2.5
+    assert 0.0 <= low < mean < high <= 100.0
+    assert interquartile_mean([3.0, 3.0]) == (3.0, (3.0, 3.0))
+    assert interquartile_mean([7.0]) == (7.0, (7.0, 7.0))

@@ -6,6 +6,7 @@ scipy takes a while to import, and most commands need no statistics: it is impor
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -61,6 +62,18 @@ def interval(means: np.ndarray, level: float = 0.95) -> tuple[float, float]:
     """The central interval of bootstrap means."""
     low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return float(low), float(high)
+
+
+def interquartile_mean(values: Sequence[float], seed: int = 0) -> tuple[float, tuple[float, float]]:
+    """Mean of the middle half of the values, and its 95 % bootstrap interval (percentiles)."""
+    from scipy.stats import bootstrap, trim_mean
+
+    middle_half = partial(trim_mean, proportiontocut=0.25)
+    mean = float(middle_half(values))
+    if len(set(values)) == 1:
+        return mean, (mean, mean)
+    resampled = bootstrap((values,), middle_half, n_resamples=RESAMPLES, method="percentile", rng=seed)
+    return mean, interval(resampled.bootstrap_distribution)
 
 
 def permutation_p(differences: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_json
 from genelab.core.run_files import RUN_FILE, SUMMARY_FILE, seed_directory
-from genelab.core.stats import summarize
+from genelab.core.stats import interquartile_mean, summarize
 from genelab.core.table import Table
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run.directory import Run
@@ -118,7 +118,7 @@ def _describe(run: RunData, curve: ReturnCurve, baseline: float) -> dict[str, An
 
 
 def _over_seeds(runs: list[dict[str, Any]], curves: list[ReturnCurve], baseline: float) -> dict[str, Any]:
-    """Mean, standard deviation and 95 % interval of everything that all seeds have."""
+    """Mean, standard deviation, 95 % interval, worst and interquartile mean of everything that all seeds have."""
     columns: dict[str, list[float | None]] = {"return_mean": [run["return_mean"] for run in runs]}
     for name in runs[0]["metrics"]:
         columns[name] = [run["metrics"].get(name) for run in runs]
@@ -127,7 +127,9 @@ def _over_seeds(runs: list[dict[str, Any]], curves: list[ReturnCurve], baseline:
         known = [value for value in values if value is not None]
         if len(known) == len(runs):
             stats = summarize(known)
-            result[name] = {"mean": stats.mean, "std": stats.std, "ci95": stats.ci95, "n": stats.n}
+            middle, (low, high) = interquartile_mean(known)
+            spread = {"worst": min(known), "iqm": middle, "iqm_ci95": [low, high]}
+            result[name] = {"mean": stats.mean, "std": stats.std, "ci95": stats.ci95, "n": stats.n, **spread}
     result["consistency"] = consistency(curves, baseline) if all(curve.returns for curve in curves) else None
     return result
 
@@ -137,14 +139,20 @@ def _print(runs: dict[str, Any], metrics: dict[str, Any], unit: str, say: Callab
         (seed, run["iteration"], _digits(run["return_mean"]), f"{run['train_s']:.0f} s") for seed, run in runs.items()
     ]
     say(str(Table(("seed", f"{unit}s", "return_mean", "training"), rows)))
-    over_seeds = []
-    for name, value in metrics.items():
-        stats = value if isinstance(value, dict) else {"mean": value}
-        mean, std, interval = (_digits(stats.get(key)) for key in ("mean", "std", "ci95"))
-        over_seeds.append((name, mean, std, f"± {interval}" if "ci95" in stats else "-"))
+    over_seeds = [(name, *_columns(value)) for name, value in metrics.items()]
     say("")
-    say(str(Table(("over seeds", "mean", "std", "95 % interval"), over_seeds)))
+    titles = ("over seeds", "mean", "std", "95 % interval", "worst", "middle half", "its 95 % interval")
+    say(str(Table(titles, over_seeds)))
+
+
+def _columns(stats: Any) -> tuple[str, ...]:
+    if not isinstance(stats, dict):
+        return (_digits(stats), *"-----")
+    mean, std, interval, worst, middle, low, high = map(
+        _digits, (*(stats[key] for key in ("mean", "std", "ci95", "worst", "iqm")), *stats["iqm_ci95"])
+    )
+    return mean, std, f"± {interval}", worst, middle, f"{low} to {high}"
 
 
 def _digits(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+    return "-" if value is None else f"{value:.5g}"
