@@ -8,7 +8,7 @@ DEMO := demo
 NODE := examples/deploy/node
 TASK := GeneLab-Inverted-Pendulum-v0
 
-.PHONY: setup engines demo node test lint format bench clean
+.PHONY: setup engines demo node test lint format bench soak clean
 
 setup: $(STAMP)
 
@@ -63,6 +63,10 @@ bench: setup
 	$(BIN)/python benchmarks/eval_throughput.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/sb3_throughput.py
+
+# Half an hour of attacks: kills, damaged and wrong files, fuzzed overrides, faults of the environment.
+soak: setup
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attacks.soak --out results/soak.json
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist
