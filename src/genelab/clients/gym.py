@@ -131,7 +131,7 @@ class GymVectorEnv(VectorEnv):
         infos: dict[str, Any] = {}
         done = (terminated | truncated).cpu().numpy()
         if done.any() and self._mode is AutoresetMode.SAME_STEP:
-            infos["final_obs"] = _rows(_observe(self.env, extras["final_obs"]), done)
+            infos["final_obs"] = _rows(self.env, extras["final_obs"], done)
             infos["_final_obs"] = done
         if success is not None:
             infos["is_success"] = success.cpu().numpy().copy()
@@ -301,9 +301,12 @@ def _numpy(values: Tensor) -> np.ndarray:
     return values.cpu().numpy().copy()
 
 
-def _rows(obs: Observation, chosen: np.ndarray) -> np.ndarray:
+def _rows(env: ManagerBasedRlEnv, obs: dict[str, Tensor], chosen: np.ndarray) -> np.ndarray:
     """The chosen worlds' as an object array with None elsewhere: gymnasium's form for final observations."""
-    rows = np.full(len(chosen), None, dtype=object)
-    for i in np.flatnonzero(chosen):
-        rows[i] = _world(obs, int(i))
+    worlds = np.flatnonzero(chosen)
+    picked = torch.from_numpy(worlds).to(env.device)
+    few = _observe(env, {group: obs[group][picked] for group in _groups(env).values()})
+    rows = np.empty(len(chosen), dtype=object)  # of None
+    for row, world in enumerate(worlds.tolist()):
+        rows[world] = _world(few, row)
     return rows
