@@ -3,7 +3,7 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from genelab.rl.eval_callback import EvalSettings
 
 
-RUNS, EVALUATION = "Runs and seeds", "Evaluation during training"
+def _run(help: str) -> Any:
+    """An option about where a run is and what it begins with."""
+    return typer.Option(help=help, show_default=False, rich_help_panel="Runs and seeds")
+
+
+def _eval(help: str) -> Any:
+    """An option about evaluation during training."""
+    return typer.Option(help=help, show_default=False, rich_help_panel="Evaluation during training")
 
 
 def train(
@@ -29,17 +36,10 @@ def train(
         int | None, typer.Option(help="Learn for this many iterations; with skrl and sb3, environment steps.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="The same as --max-iterations.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Fix everything random (agent.seed).", rich_help_panel=RUNS)] = None,
-    seeds: Annotated[
-        str | None,
-        typer.Option(help="Train with several seeds, such as 1,2,3, each in a process.", rich_help_panel=RUNS),
-    ] = None,
-    parallel: Annotated[
-        int | None, typer.Option(help="Train this many seeds at once (1).", show_default=False, rich_help_panel=RUNS)
-    ] = None,
-    log_dir: Annotated[
-        Path | None, typer.Option(help="Put the run into exactly this directory.", rich_help_panel=RUNS)
-    ] = None,
+    seed: Annotated[int | None, _run("Fix everything random (agent.seed).")] = None,
+    seeds: Annotated[str | None, _run("Train with several seeds, such as 1,2,3, each in a process.")] = None,
+    parallel: Annotated[int | None, _run("Train this many seeds at once (1).")] = None,
+    log_dir: Annotated[Path | None, _run("Put the run into exactly this directory.")] = None,
     preset: Annotated[
         str, typer.Option(help="Use these settings of the task; auto takes cpu on a CPU.", autocompletion=preset_names)
     ] = "auto",
@@ -48,30 +48,12 @@ def train(
         str | None,
         typer.Option(help="Learn with this RL library, if the task has several.", autocompletion=backend_names),
     ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Start from this checkpoint, 'bundled' or bundled:<task>.", rich_help_panel=RUNS),
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(help="Continue the run in this directory exactly.", rich_help_panel=RUNS)
-    ] = None,
-    eval_every: Annotated[
-        int | None,
-        typer.Option(help="Evaluate every so many iterations.", show_default=False, rich_help_panel=EVALUATION),
-    ] = None,
-    eval_episodes: Annotated[
-        int | None, typer.Option(help="Run this many episodes (10).", show_default=False, rich_help_panel=EVALUATION)
-    ] = None,
-    eval_num_envs: Annotated[
-        int | None,
-        typer.Option(
-            help="Use at most this many worlds (as training).", show_default=False, rich_help_panel=EVALUATION
-        ),
-    ] = None,
-    eval_seed: Annotated[
-        int | None,
-        typer.Option(help="Fix everything random in evaluations (0).", show_default=False, rich_help_panel=EVALUATION),
-    ] = None,
+    checkpoint: Annotated[Path | None, _run("Start from this checkpoint, 'bundled' or bundled:<task>.")] = None,
+    resume: Annotated[Path | None, _run("Continue the run in this directory exactly.")] = None,
+    eval_every: Annotated[int | None, _eval("Evaluate every so many iterations.")] = None,
+    eval_episodes: Annotated[int | None, _eval("Run this many episodes (10).")] = None,
+    eval_num_envs: Annotated[int | None, _eval("Use at most this many worlds (as training).")] = None,
+    eval_seed: Annotated[int | None, _eval("Fix everything random in evaluations (0).")] = None,
     vis: Vis = False,
     headless: Headless = False,
     gpu: Gpu = False,
