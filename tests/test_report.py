@@ -221,7 +221,7 @@ def test_names_are_escaped(runs: Path, tmp_path: Path) -> None:
     evil = "<script>alert('x')</script>\"&"
     home = runs / "<b>&run"
     shutil.copytree(runs / "single", home)
-    meta = read_json(home / "run.json") | {"task": evil, "command": evil, "status": evil, "seed": evil}
+    meta = read_json(home / "run.json") | {"task": evil, "command": evil, "status": evil, "preset": evil}
     (home / "run.json").write_text(json.dumps(meta))
     env = read_json(home / "params/env.json") | {evil: evil}
     (home / "params/env.json").write_text(json.dumps(env))
@@ -293,7 +293,7 @@ def test_files_that_are_not_readable_are_noted(runs: Path) -> None:
     (runs / "parent/summary.json").write_text("[]")
     text = read(write_report([runs / "parent"])).text
     assert re.search("left out: '.*/eval.json' is not JSON", text)
-    assert "summary.json is left out: it holds no record" in text
+    assert re.search("left out: '.*/summary.json': expected a record", text)
 
 
 def test_seeds_of_different_length_have_a_mean_only_where_all_are(runs: Path) -> None:

@@ -135,5 +135,7 @@ def _explain(error: Any) -> str:
 
 
 def _fail(message: object, code: int) -> int:
-    print(f"genelab: {message}", file=sys.stderr)
+    # Names from files may hold anything: in a terminal, other than printable characters would be commands.
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
+    print(f"genelab: {line}", file=sys.stderr)
     return code

@@ -7,15 +7,16 @@ from typing import Any
 
 from genelab.core.checksums import sealed, unsealed
 from genelab.core.errors import UserError
+from genelab.core.ranges import LARGEST
 
 
 def read_json(path: Path) -> Any:
     """The data of a JSON file, or a `UserError` that says why there is none."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"cannot read '{path}': {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UserError(f"'{path}' is not JSON: {error}") from error
     return unsealed(data, f"'{path}'") if isinstance(data, dict) else data
 
@@ -28,12 +29,23 @@ def json_line(record: dict[str, Any]) -> str:
 def parse_json_line(line: str, where: str) -> dict[str, Any]:
     """The record that `json_line` wrote, or a `UserError`."""
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        record = parse_json(line)
+    except ValueError as error:
         raise UserError(f"{where} is not JSON: {error}") from error
     if not isinstance(record, dict):
         raise UserError(f"{where} holds no record")
     return unsealed(record, where)
+
+
+def parse_json(text: str) -> Any:
+    """The data of a JSON text, or a `ValueError`: also if it is too deep to be read, or has halves of characters."""
+    try:
+        data = json.loads(text)
+        if "\\ud" in text.lower():  # half of a character cannot be written anywhere
+            json.dumps(data, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("it is too deep") from error
+    return data
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
@@ -51,8 +63,8 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def finite(value: Any) -> float | None:
-    """`value` if it is a finite number, else None."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    """`value` if it is a finite number, within what 32 bits can hold, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
         return None
     return float(value)
 

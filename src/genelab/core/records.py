@@ -1,30 +1,41 @@
 """Records from files, checked against the types and ranges that are declared for their fields."""
 
+import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from genelab.core.config import members
 from genelab.core.errors import UserError
-from genelab.core.overrides import type_name
 from genelab.core.ranges import check
+from genelab.core.stored_config import from_dict
 
 
-def check_record(label: str, record: Mapping[str, Any], fields: Mapping[str, Any], required: Iterable[str]) -> None:
-    """Raise a `UserError` that begins with the label unless a record has the required fields, and each is as declared.
+def stored(record: Any, name: str, declared: Any, label: str = "") -> Any:
+    """A field of a record, as the type that is declared for it. A `UserError` that begins with the label if it is not.
+
+    JSON has types: unlike on a command line, "3" is no number in it.
+    """
+    path = f"{label}: '{name}'" if label else f"'{name}'"
+    _require_record(record, label)
+    if name not in record:
+        raise UserError(f"{path} is missing")
+    if declared is Any:
+        return record[name]
+    value = from_dict(declared, record[name], path)
+    check(path, value, declared)
+    return value
+
+
+def check_record(label: str, record: Any, fields: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
+    """The declared fields that a record has, as their types. A `UserError` that begins with the label if one is not.
 
     Fields that are not declared are not looked at.
     """
+    _require_record(record, label)
     for name in required:
-        if name not in record:
-            raise UserError(f"{label}: '{name}' is missing")
-    for name, declared in fields.items():
-        if name in record:
-            _check_type(f"{label}: '{name}'", record[name], declared)
-            check(f"{label}: '{name}'", record[name], declared)
+        stored(record, name, Any, label)
+    return {name: stored(record, name, declared, label) for name, declared in fields.items() if name in record}
 
 
-def _check_type(path: str, value: Any, declared: Any) -> None:
-    """JSON has types: unlike on a command line, "3" is no number in it."""
-    kinds = members(declared)
-    if type(value) not in kinds and not (float in kinds and type(value) is int):
-        raise UserError(f"{path} must be {type_name(declared)}, not {value!r}")
+def _require_record(data: Any, label: str) -> None:
+    if not isinstance(data, Mapping):
+        raise UserError(f"{label}: expected a record, got {reprlib.repr(data)}".removeprefix(": "))

@@ -11,6 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from genelab.core.errors import UserError
+from genelab.core.records import stored
+
 
 def derive_seed(seed: int, name: str) -> int:
     """A 63-bit seed for the stream `name` of the run seed `seed`."""
@@ -47,7 +50,10 @@ class Streams:
         return {"seed": self.seed, "generators": {name: g.get_state() for name, g in self._generators.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.seed = state["seed"]
+        self.seed = stored(state, "seed", int)
+        expected = set(self._generators)
         self._generators.clear()
         for name, generator_state in state["generators"].items():
             self[name].set_state(generator_state)
+        if missing := expected - set(self._generators):
+            raise UserError(f"the random stream '{min(missing)}' is missing")

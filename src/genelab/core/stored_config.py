@@ -8,7 +8,7 @@ import dataclasses
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from genelab.core.config import CLASS_KEY, dict_value_type, field_types, members
@@ -35,23 +35,8 @@ def from_dict(declared: Any, data: Any, path: str = "") -> Any:
         fits, found = _plain(value, member)
         if fits:
             return found
-    raise _misfit(path, f"expected {type_name(declared)}, got {reprlib.repr(data)}")
-
-
-def check_fields(data: Any, fields: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
-    """Those of `fields` (name to type) that a record of a file has, as their types; what is wrong is a `UserError`.
-
-    Types may carry rules about values (`genelab.core.ranges`).
-    """
-    if not isinstance(data, dict):
-        raise UserError(f"expected a record, got {reprlib.repr(data)}")
-    for name in required:
-        if name not in data:
-            raise UserError(f"it does not say its {name}")
-    found = {name: from_dict(declared, data[name], name) for name, declared in fields.items() if name in data}
-    for name, value in found.items():
-        check(name, value, fields[name])
-    return found
+    expected, found = type_name(declared), reprlib.repr(data)
+    raise UserError(f"{path} must be {expected}, not {found}" if path else f"expected {expected}, got {found}")
 
 
 def _dict_from(declared: Any, data: dict[Any, Any], path: str) -> Any:
@@ -60,9 +45,10 @@ def _dict_from(declared: Any, data: dict[Any, Any], path: str) -> Any:
         if not isinstance(key, str):
             raise _misfit(path, f"{reprlib.repr(key)} is not a name")
     below = f"{path}." if path else ""
-    expected = tuple(m for m in members(declared) if isinstance(m, type) and dataclasses.is_dataclass(m))
-    if CLASS_KEY not in data and not expected:
-        if not any(member is Any or typing.get_origin(member) is dict for member in members(declared)):
+    options = members(declared)
+    expected = tuple(m for m in options if isinstance(m, type) and dataclasses.is_dataclass(m))
+    if not expected and not (Any in options and CLASS_KEY in data):
+        if not any(option is Any or typing.get_origin(option) is dict for option in options):
             raise _misfit(path, f"expected {type_name(declared)}, got a dict")
         value_type = dict_value_type(declared)
         return {key: from_dict(value_type, item, f"{below}{key}") for key, item in data.items()}
@@ -84,6 +70,8 @@ def _dict_from(declared: Any, data: dict[Any, Any], path: str) -> Any:
     for name, field in fields.items():
         if name not in values and field.default is field.default_factory is dataclasses.MISSING:
             raise _misfit(path, f"the {name} of {cls.__name__} is missing")
+    for name, value in values.items():
+        check(f"{below}{name}", value, declared_types[name])
     return cls(**values)
 
 

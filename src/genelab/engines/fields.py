@@ -33,6 +33,8 @@ FIELDS = {
     "actuator_kd": Field((("actuator_biasprm", np.s_[..., 2], -1.0),)),
     "gravity": Field((("opt.gravity", ..., 1.0),)),
 }
+FIELD_ARRAYS = frozenset(array for field in FIELDS.values() for array, _, _ in field.arrays)
+"""All of these arrays."""
 
 
 def find_field(name: str) -> Field:

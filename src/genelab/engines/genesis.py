@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
+from genelab.core.tensors import restore
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS, Capabilities
 from genelab.engines.description import OPTIONS, Description, describe_model, differences
@@ -186,9 +187,9 @@ class GenesisEngine(Engine):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name, array in self._arrays.items():
-            array.copy_(state["arrays"][name])
-        self.ctrl.copy_(state["ctrl"])
-        self._friction.copy_(state["friction"])
+            restore(array, state["arrays"], name)
+        restore(self.ctrl, state, "ctrl")
+        restore(self._friction, state, "friction")
         self._refresh()
         self._state_changed(torch.arange(self.num_envs, device=self.device))
 

@@ -26,6 +26,7 @@ import warp as wp
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.core.tensors import restore
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
@@ -165,7 +166,10 @@ class MjwarpEngine(Engine):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name, values in self._arrays.items():
-            values.copy_(state.get(name, self._default[name]))
+            if name in state:
+                restore(values, state, name)
+            else:
+                values.copy_(self._default[name])
         self._state_changed(torch.arange(self.num_envs, device=self.device))
 
     def _build(self) -> None:

@@ -14,10 +14,11 @@ from mujoco.batch import Batch, SimulationError
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.core.tensors import restore
 from genelab.engines.base import Engine, numpy_ids
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
-from genelab.engines.fields import find_field
+from genelab.engines.fields import FIELD_ARRAYS, find_field
 from genelab.scene.scene import Scene
 
 _BAD_STATE = [
@@ -154,15 +155,20 @@ class MujocoEngine(Engine):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         fields = state["model_fields"]
         for name in {*fields, *self._expanded}:
+            if name not in FIELD_ARRAYS:
+                raise UserError(f"'{name}' is no array of a model field")
             if name not in self._expanded:
                 self._expanded[name] = self._batch.expand(name)
-            self._expanded[name][:] = fields[name].numpy() if name in fields else self._shared(name)
+            if name in fields:
+                restore(torch.from_numpy(self._expanded[name]), fields, name)
+            else:
+                self._expanded[name][:] = self._shared(name)
         if self._expanded:
             self._batch.set_const()
-        self._rows[:] = state["rows"].numpy()
+        restore(torch.from_numpy(self._rows), state, "rows")
         self._refresh()
         self._state_changed(torch.arange(self.num_envs))
-        self.ctrl.copy_(state["ctrl"])
+        restore(self.ctrl, state, "ctrl")
 
     def _shared(self, array: str) -> np.ndarray:
         """The value of a model array in worlds that have none of their own."""

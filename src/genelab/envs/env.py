@@ -25,8 +25,11 @@ from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
 from genelab.core.overrides import validate
+from genelab.core.ranges import CountOrZero
+from genelab.core.records import stored
 from genelab.core.rng import Streams
 from genelab.core.table import Table
+from genelab.core.tensors import restore, stored_tensor
 from genelab.engines import make_engine
 from genelab.engines.pictures import Mark
 from genelab.envs.cfg import ManagerBasedEnvCfg, ManagerBasedRlEnvCfg
@@ -269,14 +272,16 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         for name, manager in self._managers.items():
             manager.load_state_dict(state["managers"][name])
         self.episode_stats.load_state_dict(state["episode_stats"])
-        self.episode_length_buf.copy_(state["episode_length_buf"])
-        self._skipped_steps.copy_(state["skipped_steps"])
-        self.obs = {name: value.to(self.device) for name, value in state["obs"].items()}
+        restore(self.episode_length_buf, state, "episode_length_buf")
+        restore(self._skipped_steps, state, "skipped_steps")
+        for name, value in self.obs.items():
+            self.obs[name] = stored_tensor(state["obs"], name, value.shape, value.dtype).to(self.device)
         self.spawn.load_state_dict(state["spawn"])
         for name, entity in self.entities.items():
-            entity.encoder_bias = state["encoder_bias"][name]
-        self.step_count = state["step_count"]
-        self.failed_worlds = state["failed_worlds"]
+            bias, shape = state["encoder_bias"], (self.num_envs, len(entity.joint_names))
+            entity.encoder_bias = None if bias[name] is None else stored_tensor(bias, name, shape).to(self.device)
+        self.step_count = stored(state, "step_count", CountOrZero)
+        self.failed_worlds = stored(state, "failed_worlds", CountOrZero)
 
     def _build_managers(self) -> None:
         cfg = self.cfg

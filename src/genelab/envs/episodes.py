@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from genelab.core.records import stored
+
 WINDOW = 100
 """Episodes that the running return and length are averaged over."""
 
@@ -68,8 +70,8 @@ class EpisodeStats:
         return {"returns": list(self.returns), "lengths": list(self.lengths)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.returns = deque(state["returns"], maxlen=WINDOW)
-        self.lengths = deque(state["lengths"], maxlen=WINDOW)
+        for name in ("returns", "lengths"):
+            setattr(self, name, deque(stored(state, name, tuple[float, ...]), maxlen=WINDOW))
         self._clear()
 
     def _clear(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from genelab.core.tensors import restore
 from genelab.scene.terrain import Terrain
 
 
@@ -65,5 +66,5 @@ class Spawn:
         return {name: getattr(self, name).clone() for name in ("level", "column", "origin", "start")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            getattr(self, name).copy_(value)
+        for name in self.state_dict():
+            restore(getattr(self, name), state, name)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from genelab.core.config import members
 from genelab.core.errors import UserError, hint, unknown
+from genelab.core.tensors import restore
 from genelab.envs.cfg import TermCfg
 from genelab.envs.entity import Entity, index_of
 from genelab.sensors import ContactSensor, Sensor
@@ -63,7 +64,7 @@ class StatefulTerm:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name in self.state:
-            getattr(self, name).copy_(state[name])
+            restore(getattr(self, name), state, name)
 
 
 class Term:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from genelab.core.errors import UserError
+from genelab.core.errors import UserError, about
 from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.bundle import bundled_checkpoint, resolve_checkpoint
@@ -65,7 +65,9 @@ def resolve_policy(
     )
     ours = {change.path for change in setup.changes}
     inherited = {p: v for p, v in infos["env_changes"].items() if p not in ours}
-    for change in apply_run_changes(setup, inherited):
+    with about(path):
+        changes = apply_run_changes(setup, inherited)
+    for change in changes:
         if change.old != change.new:
             say(f"from the run: {change}")
     return setup, checkpoint

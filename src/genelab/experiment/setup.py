@@ -90,6 +90,7 @@ def apply_run_changes(setup: Setup, env_changes: dict[str, Any]) -> list[Change]
     for path, value in _for_play(stored) if setup.play else stored:
         if is_config(value) or any(leaf.path == path for leaf in leaves(setup.roots)):
             changes += apply_overrides(setup.roots, [(path, value)])
+    validate(setup.roots)
     return changes
 
 

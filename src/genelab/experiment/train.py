@@ -13,7 +13,6 @@ from genelab.core.config import digest, is_config, to_dict
 from genelab.core.errors import Diverged, UserError
 from genelab.core.files import require_plain_name
 from genelab.core.overrides import validate
-from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.bundle import is_bundled
@@ -104,9 +103,6 @@ def _resume_locked(
     task: str, directory: Path, overrides: list[tuple[str, str]], say: Callable[[str], None]
 ) -> tuple[Run, TrainResult]:
     run = Run.open(directory)
-    for key in (*_SOURCE_KEYS, "env_changes", "evaluation"):
-        if key not in run.meta:
-            raise UserError(f"'{directory / RUN_FILE}' is not the record of a genelab run: it does not say its {key}")
     if run.meta["task"] != task:
         raise UserError(f"'{directory}' is a run of task '{run.meta['task']}', not of '{task}'")
     env_cfg, agent_cfg = run.configs()
@@ -146,13 +142,13 @@ def _train_in(
 ) -> TrainResult:
     status = "failed"
     viewer = open_viewer(env) if env.cfg.simulation.vis else None
-    evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
     infos = {
         **{key: run.meta[key] for key in _SOURCE_KEYS},
         "agent": to_dict(agent_cfg),
         "env_changes": run.meta["env_changes"],
     }
     try:
+        evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
         with _stop_on_signal(run):
             hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation)
             result = backends.train(env, agent_cfg, run, infos, hooks, warm_start)

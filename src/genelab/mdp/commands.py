@@ -10,6 +10,7 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.core.math import quat_apply
 from genelab.core.ranges import Interval, NonNegative, NotEmpty, Share
+from genelab.core.tensors import restore
 from genelab.engines.pictures import Arrow, Colour, Mark
 from genelab.envs.cfg import CommandTermCfg, RampCfg
 from genelab.envs.env import ManagerBasedRlEnv
@@ -137,5 +138,5 @@ class VelocityCommand(CommandTerm):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self.ranges.copy_(state["ranges"])
-        self.course.copy_(state["course"])
+        restore(self.ranges, state, "ranges")
+        restore(self.course, state, "course")

@@ -11,24 +11,24 @@ import torch
 
 from genelab.core.checksums import check_archive
 from genelab.core.errors import UserError
-from genelab.core.stored_config import check_fields
+from genelab.core.records import check_record, stored
 from genelab.rl.backends import stored_agent_cfg
 
 INFO_KEY = "infos"
-ORIGIN = {"task": str, "backend": str, "agent": dict[str, Any], "env_changes": dict[str, Any]}
+ORIGIN = {"task": str, "backend": str, "agent": Any, "env_changes": dict[str, Any]}
 """What a checkpoint must say about its origin."""
 
 
 def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
     """A checkpoint of `task` (of any if None), or a `UserError` that says what the file is instead."""
     data = read_tensors(path)
-    infos = data.get(INFO_KEY) if isinstance(data, dict) else None
+    label = f"'{path}' is not a genelab checkpoint"
+    infos = stored(data, INFO_KEY, Any, label)
+    check_record(label, infos, ORIGIN, required=ORIGIN)
     try:
-        infos = infos if isinstance(infos, dict) else {}
-        check_fields(infos, ORIGIN, required=ORIGIN)
         stored_agent_cfg(infos["agent"])
     except UserError as error:
-        raise UserError(f"'{path}' is not a genelab checkpoint: {error}") from error
+        raise UserError(f"{label}: {error}") from error
     if task is not None and infos["task"] != task:
         raise UserError(f"'{path}' is a checkpoint of task '{infos['task']}', not of '{task}'")
     return data

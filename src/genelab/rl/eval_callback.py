@@ -2,28 +2,18 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from genelab.core.files import write_json, write_text
 from genelab.core.json_data import json_line, read_json, read_json_lines
+from genelab.core.ranges import CountOrZero
+from genelab.core.records import stored
 from genelab.core.run_files import BEST_META_FILE, BEST_MODEL, EVALUATIONS_FILE
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.rl.backends.base import Snapshot, TrainingRun
+from genelab.rl.eval_settings import EvalSettings
 from genelab.rl.evaluator import evaluate, plan
 from genelab.rl.loop import passed
-
-
-@dataclass(frozen=True)
-class EvalSettings:
-    """When and how to evaluate."""
-
-    every: int
-    """Iterations between two evaluations, in the unit of ``max_iterations``."""
-    episodes: int = 10
-    num_envs: int | None = None
-    """Worlds at most; None takes as many as training has."""
-    seed: int = 0
 
 
 class EvalCallback:
@@ -45,7 +35,14 @@ class EvalCallback:
         self._protocol = plan(settings.episodes, settings.num_envs or training_envs)
         env_cfg.num_envs = self._protocol.num_envs
         self._env = ManagerBasedRlEnv(env_cfg, seed=settings.seed)
-        self._lines: list[dict[str, Any]] | None = None
+        directory = run.directory
+        self._lines = read_json_lines(directory / EVALUATIONS_FILE)
+        """What evaluations.jsonl holds."""
+        for number, line in enumerate(self._lines, start=1):
+            stored(line, "iteration", CountOrZero, f"'{directory / EVALUATIONS_FILE}', line {number}")
+        best = directory / BEST_META_FILE
+        self._best = stored(read_json(best), "return_mean", float, f"'{best}'") if best.exists() else -math.inf
+        """The highest return so far."""
 
     def __call__(self, snapshot: Snapshot) -> None:
         if not passed(self._settings.every, snapshot.previous, snapshot.iteration):
@@ -66,11 +63,11 @@ class EvalCallback:
         }
         self._append(record)
         value = record["return_mean"]
-        best = self._best()
-        improved = math.isfinite(value) and (best is None or value > best["return_mean"])
+        improved = math.isfinite(value) and value > self._best
         mark = ", the best so far" if improved else ""
         self._say(f"evaluation at {snapshot.unit} {snapshot.iteration}: return_mean {value:.3f}{mark}")
         if improved:
+            self._best = value
             name = f"{BEST_MODEL}{self._suffix}"
             self._run.save_checkpoint(name, snapshot.checkpoint())
             write_json(self._run.directory / BEST_META_FILE, {"checkpoint": name, **record})
@@ -78,11 +75,5 @@ class EvalCallback:
     def _append(self, record: dict[str, Any]) -> None:
         """Add a line; lines of iterations that a resumed run repeats are replaced."""
         path = self._run.directory / EVALUATIONS_FILE
-        if self._lines is None:
-            self._lines = [line for line in read_json_lines(path) if line["iteration"] < record["iteration"]]
-        self._lines.append(record)
+        self._lines = [line for line in self._lines if line["iteration"] < record["iteration"]] + [record]
         write_text(path, "".join(map(json_line, self._lines)))
-
-    def _best(self) -> dict[str, Any] | None:
-        path = self._run.directory / BEST_META_FILE
-        return read_json(path) if path.exists() else None

@@ -3,16 +3,22 @@
 import math
 import time
 from abc import abstractmethod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 
 from genelab.core.errors import UserError, unknown
+from genelab.core.ranges import CountOrZero, Range, check
+from genelab.core.records import stored
+from genelab.core.tensors import stored_tensor
 from genelab.core.threads import one_torch_thread
 from genelab.rl.cfg import TimestepAgentCfg
 from genelab.rl.deployed import DeployedPolicy
 from genelab.rl.loop import Learner
+
+_MT19937 = 624
+"""Numbers in the state of numpy's generator."""
 
 
 class TimestepLearner(Learner):
@@ -101,7 +107,10 @@ class TimestepLearner(Learner):
     def load_state(self, state: dict[str, Any]) -> None:
         self.load_checkpoint(state["checkpoint"], weights_only=False)
         self.env.load_state_dict(state["env"])
-        self.control_steps, self._optimiser_steps = state["control_steps"], state["optimiser_steps"]
+        self.control_steps = stored(state, "control_steps", CountOrZero)
+        self._optimiser_steps = stored(state, "optimiser_steps", CountOrZero)
+        if self.iteration != state["checkpoint"]["iter"]:
+            raise UserError(f"'control_steps' is {self.control_steps}, which is not when its checkpoint was made")
         if not self.agent_cfg.is_on_policy:
             self.load_buffer_state(state["buffer"])
         torch.set_rng_state(state["torch_rng"])
@@ -145,6 +154,13 @@ class TimestepLearner(Learner):
         return min(self.agent_cfg.off_policy.log_interval, left)
 
 
+def filled_rows(size: int, position: int, full: bool) -> int:
+    """How many rows of a buffer hold something, given where the next one goes."""
+    if position >= size:
+        raise UserError(f"the buffer goes on at row {position}, but it has {size}")
+    return size if full else position
+
+
 def _numpy_rng_state() -> dict[str, Any]:
     """State of numpy's global generator, which some libraries draw from, as plain data."""
     _, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
@@ -152,4 +168,7 @@ def _numpy_rng_state() -> dict[str, Any]:
 
 
 def _set_numpy_rng_state(state: dict[str, Any]) -> None:
-    np.random.set_state(("MT19937", state["keys"].numpy().astype(np.uint32), *state["rest"]))
+    keys = stored_tensor(state, "keys", (_MT19937,), torch.int64)
+    position, has_gauss, cached = stored(state, "rest", tuple[int, int, float])
+    check("'rest'", position, Annotated[int, Range(0, _MT19937)])  # numpy would read beyond its numbers
+    np.random.set_state(("MT19937", keys.numpy().astype(np.uint32), position, has_gauss, cached))

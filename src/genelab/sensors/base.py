@@ -12,7 +12,10 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
+from genelab.core.ranges import CountOrZero
+from genelab.core.records import stored
 from genelab.core.rng import Streams
+from genelab.core.tensors import stored_tensor
 from genelab.engines.base import Engine
 from genelab.scene.scene import Scene
 from genelab.scene.sensors import SensorCfg
@@ -89,7 +92,7 @@ class Sensor(ABC):
         return {"clock": self._clock}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._clock = state["clock"]
+        self._clock = stored(state, "clock", CountOrZero)
 
 
 class ArraySensor(Sensor):
@@ -140,7 +143,11 @@ class ArraySensor(Sensor):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self._values, self._outdated = _copy(state.get("values")), _copy(state.get("outdated"))
+        self._values = self._outdated = None
+        if state.get("values") is not None:
+            self._values = stored_tensor(state, "values", (self.host.num_envs, *self.shape)).clone()
+        if state.get("outdated") is not None:
+            self._outdated = stored_tensor(state, "outdated", (-1,), torch.int64).clone()
 
 
 class BodyFrame:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from genelab.core.tensors import restore
 from genelab.scene.sensors import ContactSensorCfg
 from genelab.sensors.base import Sensor, SensorHost
 
@@ -91,7 +92,7 @@ class ContactSensor(Sensor):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         for name, values in self._arrays().items():
-            values.copy_(state[name])
+            restore(values, state, name)
 
     def _arrays(self) -> dict[str, Tensor]:
         data = {field.name: getattr(self._data, field.name) for field in dataclasses.fields(ContactData)}

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.core.table import Table
+from genelab.core.tensors import restore
 from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.managers.base import Manager, built_term_table
 
@@ -60,8 +61,8 @@ class ActionTerm:
         return {"recent": self._recent.clone(), "delay": self.delay.clone()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._recent.copy_(state["recent"])
-        self.delay.copy_(state["delay"])
+        restore(self._recent, state, "recent")
+        restore(self.delay, state, "delay")
 
 
 class ActionManager(Manager):

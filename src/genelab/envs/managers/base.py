@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.table import Table
+from genelab.core.tensors import restore
 from genelab.envs.terms import Term, check_shape
 
 
@@ -42,7 +43,7 @@ class Manager:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name in self.buffers:
-            getattr(self, name).copy_(state["buffers"][name])
+            restore(getattr(self, name), state["buffers"], name)
         for name, term in self.stateful_terms():
             term.load_state_dict(state["terms"][name])
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
 from genelab.core.table import Table
+from genelab.core.tensors import restore
 from genelab.engines.pictures import Mark
 from genelab.envs.cfg import CommandTermCfg
 from genelab.envs.managers.base import Manager, built_term_table
@@ -65,8 +66,8 @@ class CommandTerm:
         return {"command": self.command.clone(), "time_left": self._time_left.clone()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.command.copy_(state["command"])
-        self._time_left.copy_(state["time_left"])
+        restore(self.command, state, "command")
+        restore(self._time_left, state, "time_left")
 
 
 class CommandManager(Manager):

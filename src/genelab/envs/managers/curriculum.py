@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from genelab.core.records import stored
 from genelab.core.table import Table
 from genelab.envs.cfg import CurriculumTermCfg
 from genelab.envs.managers.base import Manager, instances, term_table
@@ -44,4 +45,4 @@ class CurriculumManager(Manager):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self.values = dict(state["values"])
+        self.values = stored(state, "values", dict[str, float])

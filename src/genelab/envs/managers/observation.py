@@ -14,6 +14,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.core.table import Table
+from genelab.core.tensors import restore
 from genelab.envs.cfg import ObservationGroupCfg
 from genelab.envs.managers.base import Manager, first_line, instances
 from genelab.envs.terms import Term, check_shape
@@ -185,7 +186,7 @@ class ObservationManager(Manager):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         for name, group in self.groups.items():
-            group.history.copy_(state["history"][name])
+            restore(group.history, state["history"], name)
 
     def require_vectors(self, names: Iterable[str], reader: str) -> None:
         """Raise if one of these groups is an image, which the reader cannot make use of."""

@@ -6,7 +6,7 @@
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 
@@ -14,14 +14,15 @@ from genelab.core.config import to_dict
 from genelab.core.errors import RunStopped, UserError, about
 from genelab.core.files import write_atomic, write_json
 from genelab.core.json_data import read_json
-from genelab.core.ranges import Range
+from genelab.core.ranges import CountOrZero
+from genelab.core.records import check_record, stored
 from genelab.core.run_files import AGENT_FILE, BEST_META_FILE, ENV_FILE, LOCK_FILE, RUN_FILE, STATE_FILE
-from genelab.core.stored_config import check_fields, from_dict
+from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment.run.logs import Logs, check_lines, count_lines
+from genelab.experiment.run.schema import CONTINUED_BY, RECORD
 from genelab.rl.backends import stored_agent_cfg
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
-from genelab.rl.eval_callback import EvalSettings
 
 
 def new_directory(backend: str, task: str, root: Path = Path("logs")) -> Path:
@@ -32,18 +33,6 @@ def new_directory(backend: str, task: str, root: Path = Path("logs")) -> Path:
         number += 1
         candidate = stem.with_name(f"{stem.name}_{number}")
     return candidate
-
-
-META = {
-    **dict.fromkeys(("task", "backend", "engine", "preset"), str),
-    **dict.fromkeys(("git_commit", "warm_start", "warm_start_sha256"), str | None),
-    "seed": int,
-    "torch_threads": Annotated[int, Range(1, 1024)],
-    "versions": dict[str, Any],
-    "env_changes": dict[str, Any],
-    "evaluation": EvalSettings | None,
-}
-"""Entries of run.json that a run is continued by, and their types."""
 
 
 class Run:
@@ -82,10 +71,7 @@ class Run:
         if not path.is_file():
             raise UserError(f"no run at '{directory}' (there is no {RUN_FILE})")
         meta = read_json(path)
-        try:
-            check_fields(meta, META, required=("task", "backend", "torch_threads"))
-        except UserError as error:
-            raise UserError(f"'{path}' is not the record of a genelab run: {error}") from error
+        check_record(f"'{path}' is not the record of a genelab run", meta, RECORD, CONTINUED_BY)
         return cls(directory, meta)
 
     def configs(self) -> tuple[Any, Any]:
@@ -140,9 +126,7 @@ class Run:
         if not path.exists():
             return None
         state = read_tensors(path, "state of a run")
-        with about(path):
-            check_fields(state, {}, required=("checkpoint",))
-            check_fields(state["checkpoint"], {"iter": int}, required=("iter",))
+        stored(stored(state, "checkpoint", Any, f"'{path}'"), "iter", CountOrZero, f"'{path}'")
         return state
 
     def close(self, status: str) -> None:

@@ -4,11 +4,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from genelab.core.errors import UserError, about
+from genelab.core.errors import UserError
 from genelab.core.files import write_text
 from genelab.core.json_data import json_line, read_json_lines
+from genelab.core.ranges import CountOrZero
+from genelab.core.records import stored
 from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE
-from genelab.core.stored_config import check_fields
 from genelab.experiment.console import describe, open_display
 
 LINE_FILES = (METRICS_FILE, EVALUATIONS_FILE)
@@ -75,7 +76,6 @@ def check_lines(directory: Path, meta: dict[str, Any], iteration: int) -> None:
 
 def _read(path: Path) -> list[dict[str, Any]]:
     records = read_json_lines(path)
-    with about(path):
-        for record in records:
-            check_fields(record, {"iteration": int}, required=("iteration",))
+    for number, record in enumerate(records, start=1):
+        stored(record, "iteration", CountOrZero, f"'{path}' line {number}")
     return records

@@ -14,8 +14,10 @@ from typing import Any
 
 from genelab.core.errors import UserError
 from genelab.core.json_data import finite, flatten, parse_json_line, read_json
+from genelab.core.records import check_record
 from genelab.core.run_files import AGENT_FILE, ENV_FILE, EVAL_FILE, METRICS_FILE, RUN_FILE, SUMMARY_FILE
 from genelab.experiment.run.logs import LINE_FILES, lines_written
+from genelab.experiment.run.schema import EVALUATION, RECORD, ROW, SUMMARY
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,8 @@ def _load_entry(directory: Path, label: str) -> Entry:
         tail = f" (did you mean '{below}'?)" if (below := _run_below(directory)) is not None else ""
         raise UserError(f"no run at '{directory}': neither {RUN_FILE} nor seed_<S>/{RUN_FILE} is in it{tail}")
     notes: list[str] = []
-    summary = _read_json(directory / SUMMARY_FILE, notes)
-    if isinstance(summary.get("failed"), list) and summary["failed"]:
+    summary = _read_record(directory / SUMMARY_FILE, SUMMARY, notes)
+    if summary.get("failed"):
         notes.append(f"{directory}: seeds that failed: {', '.join(map(str, summary['failed']))}")
     return Entry(label, directory, [read_run(home, notes) for home in homes], summary, notes)
 
@@ -140,40 +142,37 @@ def read_run(directory: Path, notes: list[str]) -> RunData:
     """One run; what is missing or not readable is added to `notes`."""
     path = directory / RUN_FILE
     meta = read_json(path)
-    if not isinstance(meta, dict):
-        raise UserError(f"'{path}' is not readable: it holds no run")
+    check_record(f"'{path}' is not the record of a genelab run", meta, RECORD)
     rows, evaluations = (_read_lines(directory / name, notes, meta) for name in LINE_FILES)
     if not rows:
         notes.append(f"{directory}: no iteration has been recorded yet")
     config: dict[str, Any] = {}
     for name, file in (("env", ENV_FILE), ("agent", AGENT_FILE)):
-        params = _read_json(directory / file, notes)
+        params = _read_record(directory / file, {}, notes)
         config |= flatten(params, name) if params else {}
     return RunData(
         name=f"seed {meta['seed']}" if "seed" in meta else directory.name,
         directory=directory,
         meta=meta,
         rows=list({row.get("iteration", index): row for index, row in enumerate(rows)}.values()),
-        evaluation=_read_json(directory / EVAL_FILE, notes) or None,
+        evaluation=_read_record(directory / EVAL_FILE, EVALUATION, notes) or None,
         evaluations=evaluations,
         config=config,
         recorded_at=_modified(directory / METRICS_FILE),
     )
 
 
-def _read_json(path: Path, notes: list[str]) -> dict[str, Any]:
-    """A JSON file; empty if it is missing, or not readable, which is noted."""
+def _read_record(path: Path, fields: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """A JSON file; empty if it is missing, or not what it should be, which is noted."""
     if not path.exists():
         return {}
     try:
         data = read_json(path)
+        check_record(f"'{path}'", data, fields)
+        return data
     except UserError as error:
         notes.append(f"left out: {error}")
         return {}
-    if not isinstance(data, dict):
-        notes.append(f"{path} is left out: it holds no record")
-        return {}
-    return data
 
 
 def _read_lines(path: Path, notes: list[str], meta: dict[str, Any]) -> list[dict[str, Any]]:
@@ -194,6 +193,7 @@ def _read_lines(path: Path, notes: list[str], meta: dict[str, Any]) -> list[dict
     for number, line in enumerate(lines, 1):
         try:
             record = parse_json_line(line, str(path))
+            check_record(str(path), record, ROW)
         except UserError:
             cut_off = " (cut off: the run was writing, or was killed)" if rest and number == len(lines) else ""
             notes.append(f"{path}: line {number} is not readable and is left out{cut_off}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_json
+from genelab.core.json_data import finite
 from genelab.core.run_files import RUN_FILE, SUMMARY_FILE, seed_directory
 from genelab.core.stats import interquartile_mean, summarize
 from genelab.core.table import Table
@@ -32,7 +33,7 @@ def summarise(parent: Path, say: Callable[[str], None] = print) -> dict[str, Any
     found = [run for run in runs.values() if run is not None]
     _check_alike(parent, found)
     summary: dict[str, Any] = {
-        "task": found[0].meta["task"] if found else None,
+        "task": found[0].meta.get("task") if found else None,
         "seeds": done,
         "failed": failed,
         "unfinished": [seed for seed in runs if seed not in (*done, *failed)],
@@ -99,20 +100,19 @@ def measure_baseline(directory: Path) -> dict[str, float]:
 
 def return_curve(run: RunData) -> ReturnCurve:
     """The returns of a run: of its evaluations if it has any, else of its training episodes."""
-    lines = [line for line in run.evaluations or run.rows if "return_mean" in line]
-    return ReturnCurve(
-        returns=[line["return_mean"] for line in lines],
-        steps=[line["steps"] for line in lines],
-        optimiser_steps=[line["optimiser_steps"] for line in lines],
-    )
+    names = ("return_mean", "steps", "optimiser_steps")
+    lines = [[finite(line.get(name)) for name in names] for line in run.evaluations or run.rows]
+    complete = [[value for value in line if value is not None] for line in lines if None not in line]
+    returns, steps, optimiser_steps = zip(*complete, strict=True) if complete else ((), (), ())
+    return ReturnCurve(returns, steps, optimiser_steps)
 
 
 def _describe(run: RunData, curve: ReturnCurve, baseline: float) -> dict[str, Any]:
     return {
-        "iteration": run.meta["iteration"],
+        "iteration": run.meta.get("iteration"),
         "return_mean": curve.returns[-1] if curve.returns else None,
         "train_s": round(run.train_s or 0.0, 3),
-        "weights_sha256": run.meta["weights_sha256"],
+        "weights_sha256": run.meta.get("weights_sha256"),
         "metrics": run_metrics(curve, baseline) if curve.returns else {},
     }
 

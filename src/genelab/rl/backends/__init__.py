@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from genelab.core.components import Component, load_component
 from genelab.core.config import CLASS_KEY
 from genelab.core.errors import UserError, reason
+from genelab.core.overrides import validate
 from genelab.core.registry import load
 from genelab.core.run_files import STATE_FILE
 from genelab.core.stored_config import from_dict
@@ -72,6 +73,7 @@ def stored_agent_cfg(data: Any) -> Any:
         raise UserError("it is no agent config: it does not say its class")
     agent_cfg = from_dict(Any, data, "agent")
     backend_of(agent_cfg)
+    validate({"agent": agent_cfg})
     return agent_cfg
 
 

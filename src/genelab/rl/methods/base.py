@@ -25,6 +25,7 @@ from torch.optim import Optimizer
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.rl.deployed import Deployed
+from genelab.rl.stored_weights import load_part, stored_hidden_state
 
 
 class Method(ABC):
@@ -87,16 +88,16 @@ class Method(ABC):
     def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
         """Take over the networks and, unless `weights_only`, the optimisers."""
         for name, part in self._parts(weights_only).items():
-            part.load_state_dict(checkpoint[f"{name}_state_dict"])
+            load_part(part, checkpoint[f"{name}_state_dict"])
 
     def memory(self) -> dict[str, HiddenState]:
         """What recurrent networks remember of the running episodes, by network."""
         return {name: network.get_hidden_state() for name, network in self._recurrent().items()}
 
-    def load_memory(self, memory: dict[str, HiddenState]) -> None:
+    def load_memory(self, memory: dict[str, HiddenState], num_envs: int) -> None:
         """Continue with what `memory` returned."""
         for name, network in self._recurrent().items():
-            network.reset(hidden_state=memory[name])
+            network.reset(hidden_state=stored_hidden_state(memory, name, network.rnn.rnn, num_envs))
 
     def forget(self, dones: Tensor | None = None) -> None:
         """Forget the running episodes where `dones` (N,) is true; all of them without it."""

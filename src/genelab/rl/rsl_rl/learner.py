@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from genelab.core.ranges import CountOrZero
+from genelab.core.records import stored
 from genelab.core.registry import load
 from genelab.core.threads import one_torch_thread
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
@@ -99,10 +101,10 @@ class RslRlLearner(Learner):
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.load_checkpoint(state["checkpoint"], weights_only=False)
-        self._iteration = state["checkpoint"]["iter"]
+        self._iteration = stored(state["checkpoint"], "iter", CountOrZero)
         self.env.load_state_dict(state["env"])
-        self.method.load_memory(state["memory"])
-        self.method.optimiser_steps = state["optimiser_steps"]
+        self.method.load_memory(state["memory"], self.env.num_envs)
+        self.method.optimiser_steps = stored(state, "optimiser_steps", CountOrZero)
         torch.set_rng_state(state["torch_rng"])
 
     @one_torch_thread()

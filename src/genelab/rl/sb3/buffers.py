@@ -10,9 +10,13 @@ from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 from torch import Tensor
 
 from genelab.core.errors import UserError
+from genelab.core.ranges import CountOrZero
+from genelab.core.records import stored
+from genelab.core.tensors import restore
 from genelab.envs import ManagerBasedRlEnv
 from genelab.envs.goal import Goal
 from genelab.rl.cfg import Sb3AgentCfg
+from genelab.rl.timestep import filled_rows
 
 OBSERVATION, ACHIEVED, DESIRED = "observation", "achieved_goal", "desired_goal"
 """sb3's names for the parts of a goal-conditioned observation."""
@@ -110,11 +114,13 @@ def buffer_state(buffer: ReplayBuffer) -> dict[str, Any]:
 
 def load_buffer_state(buffer: ReplayBuffer, state: dict[str, Any]) -> None:
     """Put back what `buffer_state` returned."""
+    position, full = stored(state, "pos", CountOrZero), stored(state, "full", bool)
+    rows = filled_rows(buffer.buffer_size, position, full)
     for name, array in _arrays(buffer).items():
-        array[: len(state["arrays"][name])] = state["arrays"][name].numpy()
-    buffer.pos, buffer.full = state["pos"], state["full"]
+        restore(torch.from_numpy(array[:rows]), state["arrays"], name)
+    buffer.pos, buffer.full = position, full
     if isinstance(buffer, HerReplayBuffer):
-        buffer._current_ep_start[:] = state["episode_start"].numpy()
+        restore(torch.from_numpy(buffer._current_ep_start), state, "episode_start")
 
 
 def _arrays(buffer: ReplayBuffer) -> dict[str, np.ndarray]:

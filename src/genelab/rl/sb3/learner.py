@@ -4,6 +4,7 @@ All worlds are acted for, bootstrapped and stored at once, without an info dict 
 """
 
 import math
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from stable_baselines3.common.logger import Logger
 from torch import Tensor, nn
 
 from genelab.core.errors import UserError
+from genelab.core.ranges import CountOrZero
+from genelab.core.records import stored
+from genelab.core.tensors import restore
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import Sb3AgentCfg
 from genelab.rl.demos import read_demos
@@ -23,6 +27,7 @@ from genelab.rl.layers import ACTIVATIONS, Scale, squashed
 from genelab.rl.loop import does_not_fit
 from genelab.rl.sb3 import buffers
 from genelab.rl.sb3.normalizer import Normalizer
+from genelab.rl.stored_weights import load_part
 from genelab.rl.timestep import TimestepLearner
 
 ALGORITHMS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}
@@ -170,24 +175,25 @@ class Sb3Learner(TimestepLearner):
         try:
             parameters = checkpoint["parameters"]
             if self.normalizer is not None:
-                self.normalizer.load_state_dict(checkpoint["normalizer"])
+                load_part(self.normalizer, checkpoint["normalizer"])
             if weights_only:
                 self._load_weights(parameters["policy"])
                 return
-            self.alg.set_parameters(parameters, exact_match=True, device=self.env.device)
-            for name, value in checkpoint["variables"].items():
-                getattr(self.alg, name).data.copy_(value)
-            self.alg._n_updates = checkpoint["updates"]
+            for name in self.alg.get_parameters():
+                load_part(attrgetter(name)(self.alg), parameters[name])
+            for name in self.alg._get_torch_save_params()[1]:
+                restore(getattr(self.alg, name).data, checkpoint["variables"], name)
+            self.alg._n_updates = stored(checkpoint, "updates", CountOrZero)
         except Exception as error:  # the structure of a checkpoint can be wrong in any way
             raise does_not_fit(error) from error
 
     def _load_weights(self, weights: dict[str, Tensor]) -> None:
         """The weights of all networks; only to act, those of an off-policy algorithm's actor are enough."""
         if self.training or self.agent_cfg.is_on_policy:
-            self.alg.policy.load_state_dict(weights)
+            load_part(self.alg.policy, weights)
         else:
             actor = {name.removeprefix(ACTOR): value for name, value in weights.items() if name.startswith(ACTOR)}
-            self.alg.policy.actor.load_state_dict(actor)
+            load_part(self.alg.policy.actor, actor)
 
     def buffer_state(self) -> dict[str, Any]:
         return buffers.buffer_state(self.alg.replay_buffer)

@@ -18,16 +18,20 @@ from skrl.resources.noises.torch import GaussianNoise
 from skrl.resources.preprocessors.torch import RunningStandardScaler
 from torch import Tensor
 
+from genelab.core.ranges import CountOrZero
+from genelab.core.records import stored
+from genelab.core.tensors import restore, stored_tensor
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import SkrlAgentCfg
 from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
 from genelab.rl.layers import Standardize
 from genelab.rl.loop import does_not_fit
 from genelab.rl.skrl.models import MODELS
-from genelab.rl.timestep import TimestepLearner
+from genelab.rl.stored_weights import load_part
+from genelab.rl.timestep import TimestepLearner, filled_rows
 
 AGENTS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}
-REMEMBERED = ("log_entropy_coefficient", "_entropy_coefficient", "_update_counter")
+REMEMBERED = {"log_entropy_coefficient": None, "_entropy_coefficient": float, "_update_counter": int}
 """What some agents remember beside their networks and optimisers."""
 
 
@@ -127,21 +131,29 @@ class SkrlLearner(TimestepLearner):
 
     def checkpoint(self) -> dict[str, Any]:
         modules = {name: module.state_dict() for name, module in self.agent.checkpoint_modules.items()}
-        remembered = {name: getattr(self.agent, name) for name in REMEMBERED if hasattr(self.agent, name)}
-        return {"modules": modules, "remembered": remembered, **self.origin()}
+        return {"modules": modules, "remembered": self._remembered(), **self.origin()}
 
     def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
         try:
             for name, module in self.agent.checkpoint_modules.items():
                 if not (weights_only and isinstance(module, torch.optim.Optimizer)):
-                    module.load_state_dict(checkpoint["modules"][name])
+                    load_part(module, checkpoint["modules"][name])
+            if not weights_only:
+                self._load_remembered(checkpoint["remembered"])
         except Exception as error:  # the structure of a checkpoint can be wrong in any way
             raise does_not_fit(error) from error
-        for name, value in checkpoint["remembered"].items() if not weights_only else ():
+
+    def _load_remembered(self, state: dict[str, Any]) -> None:
+        for name in self._remembered():
             if name == "log_entropy_coefficient":  # its optimiser holds the tensor itself
-                self.agent.log_entropy_coefficient.data.copy_(value)
+                restore(self.agent.log_entropy_coefficient.data, state, name)
+            elif isinstance(state[name], Tensor):  # a number becomes one with the first update
+                setattr(self.agent, name, stored_tensor(state, name, (1,)))
             else:
-                setattr(self.agent, name, value)
+                setattr(self.agent, name, stored(state, name, REMEMBERED[name]))
+
+    def _remembered(self) -> dict[str, Any]:
+        return {name: getattr(self.agent, name) for name in REMEMBERED if hasattr(self.agent, name)}
 
     def buffer_state(self) -> dict[str, Any]:
         filled = self.memory.memory_size if self.memory.filled else self.memory.memory_index
@@ -149,9 +161,11 @@ class SkrlLearner(TimestepLearner):
         return {"tensors": tensors, "index": self.memory.memory_index, "filled": self.memory.filled}
 
     def load_buffer_state(self, state: dict[str, Any]) -> None:
-        for name, tensor in state["tensors"].items():
-            self.memory.tensors[name][: len(tensor)].copy_(tensor)
-        self.memory.memory_index, self.memory.filled = state["index"], state["filled"]
+        index, full = stored(state, "index", CountOrZero), stored(state, "filled", bool)
+        rows = filled_rows(self.memory.memory_size, index, full)
+        for name, tensor in self.memory.tensors.items():
+            restore(tensor[:rows], state["tensors"], name)
+        self.memory.memory_index, self.memory.filled = index, full
 
     def _inputs(self, obs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """What actor and critic see."""
