@@ -1,6 +1,7 @@
 """The `genelab` command: options with a dot are config overrides, everything else is Typer's."""
 
 import gc
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -101,6 +102,7 @@ def split_overrides(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 stopped, 2 a mistake in the request."""
     gc.set_threshold(GC_THRESHOLD)
+    _open_standard_streams()
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -124,6 +126,22 @@ def run(arguments: list[str]) -> int:
         return _fail("interrupted", 130)
     except _UsageError as error:
         return _fail(_explain(error), 2)
+    except BrokenPipeError:  # who read the output wants no more of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:  # a disk that is full, a directory that may not be read, …
+        where = f": '{error.filename}'" if error.filename else ""
+        return _fail(f"{error.strerror or error}{where}", 1)
+
+
+def _open_standard_streams() -> None:
+    """Open those that are closed, or the next file that is opened takes their place and gets all that is printed."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(number, mode, encoding="utf-8"))  # noqa: SIM115  (open to the end)
 
 
 def _explain(error: Any) -> str:

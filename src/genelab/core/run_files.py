@@ -28,6 +28,8 @@ REPORT_FILE = "report.html"
 VIDEO_FILE = "video.mp4"
 SUMMARY_FILE = "summary.json"
 LOCK_FILE = "run.lock"
+SPARE_FILE = ".run.json.failed.tmp"
+"""run.json of a run that failed, while it runs: on a full disk it can be renamed when nothing can be written."""
 
 
 def seed_directory(parent: Path, seed: int) -> Path:

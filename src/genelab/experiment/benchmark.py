@@ -13,7 +13,7 @@ from typing import Any
 
 from genelab.core.components import NotInstalledError, find_installed
 from genelab.core.errors import RunStopped, UserError, hint
-from genelab.core.files import make_parent, write_json
+from genelab.core.files import prepare_output, write_json, write_result
 from genelab.core.json_data import read_json
 from genelab.core.ranges import Count, Seed
 from genelab.core.records import check_record
@@ -55,7 +55,7 @@ def run_benchmark(request: BenchmarkRequest, say: Callable[[str], None] = print)
     if all("not_run" in entry for entry in entries):
         raise UserError(f"nothing of suite '{request.suite}' can run here: {entries[0]['not_run']}")
     if request.out is not None:
-        make_parent(request.out)
+        prepare_output(request.out)
     results = []
     for i, entry in enumerate(entries):
         result = entry if "not_run" in entry else _measure(entry, request, say)
@@ -71,7 +71,7 @@ def run_benchmark(request: BenchmarkRequest, say: Callable[[str], None] = print)
         **provenance.stamp(),
     }
     if request.out is not None:
-        write_json(request.out, report)
+        write_result(request.out, lambda path: write_json(path, report))
     return report
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import UserError
-from genelab.core.files import make_parent
+from genelab.core.files import prepare_output, write_result
 from genelab.core.ranges import Count, check
 from genelab.core.registry import find, load
 from genelab.envs import ManagerBasedRlEnv
@@ -37,7 +37,7 @@ def run_collection(request: CollectRequest, say: Callable[[str], None] = print) 
     """Record the demonstrator of a task in its training environment and write the file."""
     check("steps", request.steps, Count)
     scripted = demonstrator(request.task)
-    make_parent(request.out)
+    prepare_output(request.out)
     setup = resolve(request.task, preset=request.preset, overrides=request.overrides, unused=UNUSED_IN_COLLECT)
     for change in setup.changes:
         say(str(change))
@@ -46,7 +46,7 @@ def run_collection(request: CollectRequest, say: Callable[[str], None] = print) 
         demos = record_demos(request.task, env, scripted(env), request.steps, request.seed)
     finally:
         env.close()
-    write_demos(request.out, demos)
+    write_result(request.out, lambda path: write_demos(path, demos))
     rate = "-" if demos["success_rate"] is None else f"{demos['success_rate']:.3f}"
     say(
         f"{request.steps} steps in {env.num_envs} worlds, success_rate {rate}, "

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def say(line: object = "") -> None:
 
     Not by `typer.echo`: it looks for the file behind standard output, and so writes into the middle of a live line.
     """
-    print(line, flush=True)
+    with suppress(OSError):  # whoever read it is gone, which is no reason to stop the work
+        print(line, flush=True)
 
 
 def duration(seconds: float) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.config import digest
-from genelab.core.files import make_parent, write_json
+from genelab.core.files import prepare_output, write_json, write_result
 from genelab.experiment import provenance
 from genelab.experiment.console import progress
 from genelab.experiment.inference import setup_policy
@@ -39,7 +39,7 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
     """Evaluate and, if the request says where, write the result."""
     protocol = plan(request.episodes, request.num_envs)
     if request.out is not None:
-        make_parent(request.out)
+        prepare_output(request.out)
     overrides = list(request.overrides)
     if not request.noise:
         overrides.append(("env.observations.policy.noise", "false"))
@@ -88,5 +88,5 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
         "trained": {key: source.get(key) for key in ("seed", "preset", "engine", "backend", "git_commit")},
     }
     if request.out is not None:
-        write_json(request.out, record)
+        write_result(request.out, lambda path: write_json(path, record))
     return record

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
-from genelab.core.files import make_parent, write_json
+from genelab.core.files import prepare_output, write_json, write_result
 from genelab.experiment import provenance
 from genelab.experiment.console import progress
 from genelab.experiment.inference import load_policy, resolve_policy
@@ -53,7 +53,7 @@ def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict
     if request.num_envs < 1 or not request.seconds > SETTLE_S:
         raise UserError(f"a probe needs at least one world per command and more than {SETTLE_S} seconds")
     if request.out is not None:
-        make_parent(request.out)
+        prepare_output(request.out)
     setup, checkpoint = resolve_policy(
         request.task, request.checkpoint, request.overrides, unused=UNUSED_IN_PROBE, say=say
     )
@@ -99,7 +99,7 @@ def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict
         **provenance.stamp(),
     }
     if request.out is not None:
-        write_json(request.out, record)
+        write_result(request.out, lambda path: write_json(path, record))
     return record
 
 

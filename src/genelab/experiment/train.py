@@ -133,36 +133,38 @@ def _resume_locked(
         if run.meta.get("warm_start_sha256") not in (None, file_digest(Path(began_with), task)):
             raise UserError(f"'{began_with}', which the run began with, has changed since: start a new run")
     run.keep_agent_config(agent_cfg)
-    run.update_meta(status="running")
+    run.mark_running()
     return run, _train_in(run, env, agent_cfg, weights, say)
 
 
 def _train_in(
     run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, warm_start: WarmStart | None, say: Callable[[str], None]
 ) -> TrainResult:
-    status = "failed"
-    viewer = open_viewer(env) if env.cfg.simulation.vis else None
-    infos = {
-        **{key: run.meta[key] for key in _SOURCE_KEYS},
-        "agent": to_dict(agent_cfg),
-        "env_changes": run.meta["env_changes"],
-    }
-    try:
-        evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
-        with _stop_on_signal(run):
+    with _stop_on_signal(run):
+        status, viewer = "failed", None
+        try:
+            viewer = open_viewer(env) if env.cfg.simulation.vis else None
+            evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
+            infos = {
+                **{key: run.meta[key] for key in _SOURCE_KEYS},
+                "agent": to_dict(agent_cfg),
+                "env_changes": run.meta["env_changes"],
+            }
             hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation)
             result = backends.train(env, agent_cfg, run, infos, hooks, warm_start)
-        status = "finished" if result.finished else "stopped"
-        run.meta |= {"iteration": result.iteration, "weights_sha256": result.weights_sha256}
-        return result
-    except Diverged:
-        status = "diverged"
-        raise
-    finally:
-        if viewer is not None:
-            viewer.close()
-        env.close()
-        run.close(status)
+            status = "finished" if result.finished else "stopped"
+            run.meta |= {"iteration": result.iteration, "weights_sha256": result.weights_sha256}
+            return result
+        except Diverged:
+            status = "diverged"
+            raise
+        except OSError as error:
+            raise run.write_failed(error) from error
+        finally:
+            if viewer is not None:
+                viewer.close()
+            env.close()
+            run.close(status)
 
 
 def _eval_callback(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, say: Callable[[str], None]) -> EvalCallback:

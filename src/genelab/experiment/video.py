@@ -7,7 +7,7 @@ import imageio_ffmpeg
 import numpy as np
 
 from genelab.core.errors import UserError
-from genelab.core.files import make_parent
+from genelab.core.files import prepare_output
 
 WIDTH, HEIGHT = 768, 576
 """Pixels of a picture, multiples of the 16 that the encoder works with.
@@ -26,7 +26,7 @@ class VideoWriter:
     def __init__(self, path: Path, frame_s: float):
         if path.suffix.lower() not in (".mp4", ".mkv", ".mov"):
             raise UserError(f"'{path}' is not a video file name: use one that ends in .mp4")
-        make_parent(path)
+        prepare_output(path)
         self.path = path
         self._every = max(1, round(1.0 / (FPS * frame_s)))
         self._fps = 1.0 / (frame_s * self._every)

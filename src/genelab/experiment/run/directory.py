@@ -4,6 +4,7 @@
 """
 
 import shutil
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from genelab.core.files import write_atomic, write_json
 from genelab.core.json_data import read_json
 from genelab.core.ranges import CountOrZero
 from genelab.core.records import check_record, stored
-from genelab.core.run_files import AGENT_FILE, BEST_META_FILE, ENV_FILE, LOCK_FILE, RUN_FILE, STATE_FILE
+from genelab.core.run_files import AGENT_FILE, BEST_META_FILE, ENV_FILE, LOCK_FILE, RUN_FILE, SPARE_FILE, STATE_FILE
 from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment.run.logs import Logs, check_lines, count_lines
@@ -58,10 +59,10 @@ class Run:
             from_dict(type(env_cfg), to_dict(env_cfg))  # what could not be read back is an error before the training
             write_json(directory / ENV_FILE, to_dict(env_cfg))
             write_json(directory / AGENT_FILE, to_dict(agent_cfg))
-            meta["status"] = "running"
-            write_json(directory / RUN_FILE, meta)
-        except OSError as error:
-            raise UserError(f"cannot write to '{directory}': {error.strerror}") from error
+            run.mark_running()
+        except (OSError, RunStopped) as error:
+            reason = error.strerror if isinstance(error, OSError) else "no room for its first files"
+            raise UserError(f"cannot write to '{directory}': {reason}") from error
         return run
 
     @classmethod
@@ -87,6 +88,12 @@ class Run:
         """Store an agent config that a resume has changed."""
         self._write_json(AGENT_FILE, to_dict(agent_cfg))
 
+    def mark_running(self) -> None:
+        """Write down that the run is under way."""
+        self.meta.pop("lines", None)
+        self._write_json(SPARE_FILE, {**self.meta, "status": "failed"})
+        self.update_meta(status="running")
+
     def update_meta(self, **changes: Any) -> None:
         """Change entries of run.json."""
         self.meta |= changes
@@ -99,7 +106,7 @@ class Run:
                 self._logs = Logs(self.directory, iteration - 1, total_iterations, unit)
             self._logs.write(iteration, metrics)
         except OSError as error:
-            raise self._write_failed(error) from error
+            raise self.write_failed(error) from error
 
     def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path:
         """Store a checkpoint under a file name."""
@@ -111,7 +118,7 @@ class Run:
             if self._logs is not None:
                 self._logs.sync()
         except OSError as error:
-            raise self._write_failed(error) from error
+            raise self.write_failed(error) from error
         self._save(STATE_FILE, data)
 
     def check_records(self, iteration: int) -> None:
@@ -135,9 +142,12 @@ class Run:
             if self._logs is not None:
                 self._logs.close()
             self.update_meta(status=status, lines=count_lines(self.directory))
-        except (OSError, RunStopped):
-            if status != "failed":  # a run that failed for lack of space cannot say so on the same disk
-                raise
+            (self.directory / SPARE_FILE).unlink(missing_ok=True)
+        except (OSError, RunStopped) as error:
+            with suppress(OSError):
+                (self.directory / SPARE_FILE).replace(self.directory / RUN_FILE)
+            if status != "failed":  # the error that made it fail says more
+                raise self.write_failed(error) if isinstance(error, OSError) else error from error
 
     def discard(self) -> None:
         """Remove a run that was refused before it began, so that the request can be repeated."""
@@ -148,18 +158,30 @@ class Run:
         try:
             write_json(self.directory / name, data)
         except OSError as error:
-            raise self._write_failed(error) from error
+            raise self.write_failed(error) from error
 
     def _save(self, name: str, data: dict[str, Any]) -> Path:
         path = self.directory / name
         try:
-            write_atomic(path, lambda temporary: torch.save(data, temporary))
-        except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
-            raise self._write_failed(error) from error
+            write_atomic(path, lambda temporary: _save_tensors(data, temporary))
+        except OSError as error:
+            raise self.write_failed(error) from error
         return path
 
-    def _write_failed(self, error: Exception) -> RunStopped:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error).splitlines()[0]
+    def write_failed(self, error: OSError) -> RunStopped:
+        """The error of a run that cannot write its files."""
+        reason = error.strerror or str(error)
         saved = saved_checkpoints(self.directory)
         kept = f"{saved[-1].name} and the state to resume from are intact" if saved else "nothing had been saved yet"
         return RunStopped(f"cannot write to '{self.directory}': {reason}; {kept}")
+
+
+def _save_tensors(data: dict[str, Any], path: Path) -> None:
+    """As torch does, but an error of the disk is an `OSError`."""
+    with path.open("wb") as file:
+        try:
+            torch.save(data, file)
+        except RuntimeError as error:  # torch complains that its archive cannot be finished
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
+            raise

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from genelab.core.errors import UserError
+from genelab.core.files import remove_orphans
 from genelab.core.run_files import LOCK_FILE
 
 
@@ -29,6 +30,8 @@ def locked(directory: Path) -> Iterator[None]:
             f"'{directory}' is in use by {_holder(path)}: wait for it or stop it, or choose another directory"
         )
     try:
+        for folder in (directory, directory / "params", directory / "state"):
+            remove_orphans(folder)
         yield
     finally:
         path.unlink(missing_ok=True)

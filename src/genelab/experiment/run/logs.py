@@ -1,6 +1,7 @@
 """The files of a run that grow: metrics.jsonl and evaluations.jsonl, one checked line per record."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ class Logs:
         self._file.write(json_line({"iteration": iteration, **metrics}))
         for name, value in metrics.items():
             self._writer.add_scalar(name if "/" in name else f"train/{name}", value, iteration)
-        self._progress.update(iteration, describe(metrics))
+        with suppress(OSError):  # a terminal or pipe that has gone is no reason to stop
+            self._progress.update(iteration, describe(metrics))
 
     def sync(self) -> None:
         """Bring what was recorded to the disk: a state that is saved later must not be ahead of it."""
@@ -44,7 +46,8 @@ class Logs:
 
     def close(self) -> None:
         """Record nothing more."""
-        self._display.close()
+        with suppress(OSError):
+            self._display.close()
         self._writer.close()
         self._file.close()
 

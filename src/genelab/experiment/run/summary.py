@@ -29,7 +29,7 @@ def summarise(parent: Path, say: Callable[[str], None] = print) -> dict[str, Any
     """Write and print what the finished seeds below a directory reached, from their files alone."""
     runs, notes = _find_runs(parent)
     done = [seed for seed, run in runs.items() if run is not None and run.status == "finished"]
-    failed = [seed for seed, run in runs.items() if run is None or run.status == "failed"]
+    failed = [seed for seed, run in runs.items() if run is None or run.status in ("failed", "diverged")]
     found = [run for run in runs.values() if run is not None]
     _check_alike(parent, found)
     summary: dict[str, Any] = {

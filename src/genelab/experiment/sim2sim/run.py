@@ -10,7 +10,7 @@ from typing import Any
 from genelab.core.components import find_installed
 from genelab.core.config import digest
 from genelab.core.errors import RunStopped, UserError
-from genelab.core.files import make_parent, write_json, write_text
+from genelab.core.files import prepare_output, write_json, write_result, write_text
 from genelab.core.json_data import without_infinities
 from genelab.core.registry import find
 from genelab.engines import ENGINES
@@ -65,7 +65,7 @@ def run_sim2sim(request: Sim2SimRequest, say: Callable[[str], None] = print) -> 
     _check(request)
     path = find_checkpoint(request.checkpoint, request.task, say)
     others = [find_checkpoint(run, request.task, say) for run in request.matrix]
-    make_parent(request.out / JSON_FILE)
+    prepare_output(request.out / JSON_FILE)
     lab = _Lab(request, path, say)
     record = lab.record
     structural = [difference for difference in lab.check_contract() if difference.structural]
@@ -79,8 +79,8 @@ def run_sim2sim(request: Sim2SimRequest, say: Callable[[str], None] = print) -> 
     record["passed"] = not structural and all(c["verdict"] != "gap" for c in record["comparisons"].values())
     record["wall_clock_seconds"] = round(time.perf_counter() - began, 1)
     record = without_infinities(record)
-    write_json(request.out / JSON_FILE, record)
-    write_text(request.out / PAGE_FILE, gap_page(record))
+    write_result(request.out / JSON_FILE, lambda path: write_json(path, record))
+    write_result(request.out / PAGE_FILE, lambda path: write_text(path, gap_page(record)))
     if structural:
         more = f" (and {len(structural) - 1} more in {request.out / JSON_FILE})" if len(structural) > 1 else ""
         raise RunStopped(f"the policy would not control the same robot: {structural[0]}{more}")

@@ -119,6 +119,7 @@ def train(
             learner.begin_with(warm_start)
             learner.require_finite_networks()
         learner.start()
+        run.save_state(learner.state())  # a disk without room for it is found before hours of training
     return learner.learn_in(run)
 
 
