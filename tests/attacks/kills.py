@@ -4,15 +4,18 @@ Each training is a fork of this process, so that imports are paid once. It kills
 files in its run directory, which Python announces to audit hooks, or a moment after it, in the middle of a write.
 """
 
+import json
 import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,11 @@ PATIENCE_S = 120.0
 
 def run(count: int, seed: int, trainings: tuple[str, ...] = tuple(TRAININGS)) -> Iterator[Trial]:
     """Kill trainings `count` times in all, one to three times each."""
+    yield from in_a_fresh_process("attacks.kills", count, seed, ",".join(trainings))
+
+
+def attack(count: int, seed: int, trainings: tuple[str, ...]) -> Iterator[Trial]:
+    """What `run` does, in this process."""
     draw = random.Random(seed)
     with tempfile.TemporaryDirectory() as place:
         undisturbed = {name: Undisturbed(name, Path(place) / name.replace(" ", "_")) for name in trainings}
@@ -98,6 +106,25 @@ def _attempt(one: Undisturbed, directory: Path, kills: list[tuple[int, float]]) 
 
 
 # Trainings in forks
+
+
+def in_a_fresh_process(module: str, *arguments: object) -> Iterator[Trial]:
+    """The trials of a module that is run as a program: torch does not learn in forks of a process that has learnt."""
+    here = Path(__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            yield Trial(**json.loads(line))
+    if process.returncode != 0:
+        raise RuntimeError(f"{module} ended with {process.returncode}")
+
+
+def tell(trials: Iterator[Trial]) -> None:
+    """Print trials for `in_a_fresh_process`."""
+    for trial in trials:
+        print(json.dumps(asdict(trial)), flush=True)
 
 
 def train(name: str, directory: Path) -> int:
@@ -188,3 +215,7 @@ def result_of(directory: Path) -> list[Any]:
     lines = [read_json_lines(directory / name) for name in ("metrics.jsonl", "evaluations.jsonl")]
     rows = [[{key: value for key, value in row.items() if key not in CLOCK} for row in rows] for rows in lines]
     return [meta["weights_sha256"], meta["status"], meta["iteration"], rows]
+
+
+if __name__ == "__main__":
+    tell(attack(int(sys.argv[1]), int(sys.argv[2]), tuple(sys.argv[3].split(","))))
