@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from evened import evened
 from genelab.envs import ManagerBasedRlEnv
 from genelab.mdp.symmetry import Mirror
 from genelab.scene.robots.g1 import ACTION_SCALES, MIRROR, MOTORS, SIDES, g1, humanoid, motor_of
@@ -19,7 +20,6 @@ from genelab.tasks.velocity.g1 import flat, rough
 FACTS = json.loads((Path(__file__).parent / "data/g1.json").read_text())
 BODIES = {body["name"]: body for body in FACTS["bodies"]}
 JOINTS = {joint["name"]: joint for body in FACTS["bodies"] for joint in body["joints"] if joint["type"] == "hinge"}
-FLIP_Y = np.diag([1.0, -1.0, 1.0])
 
 
 @pytest.fixture(scope="module")
@@ -200,28 +200,7 @@ def test_a_robot_that_falls_lies_on_the_ground(env: ManagerBasedRlEnv) -> None:
 
 
 def symmetric_g1(height: float) -> mujoco.MjSpec:
-    """The G1 with the mean of its two sides on both: the real one is a little lopsided."""
-    spec = humanoid(height)
-    model = spec.compile()
-
-    def inertial(name: str) -> tuple[np.ndarray, np.ndarray]:
-        body, turn = model.body(name), np.zeros(9)
-        mujoco.mju_quat2Mat(turn, body.iquat)
-        axes = turn.reshape(3, 3)
-        return body.ipos, axes @ np.diag(body.inertia) @ axes.T
-
-    for body in spec.bodies:
-        if body.name == "world":
-            continue
-        (pos, inertia), (other_pos, other_inertia) = inertial(body.name), inertial(MIRROR.partner(body.name))
-        moments, axes = np.linalg.eigh((inertia + FLIP_Y @ other_inertia @ FLIP_Y) / 2)
-        axes[:, 2] *= np.linalg.det(axes)
-        body.ipos, body.inertia = (pos + FLIP_Y @ other_pos) / 2, moments
-        mujoco.mju_mat2Quat(body.iquat, axes.flatten())
-        if body.name == "right_shoulder_pitch_link":  # attached a hundredth of a millimetre off
-            left = spec.body("left_shoulder_pitch_link")
-            body.pos, body.quat = FLIP_Y @ left.pos, left.quat * [1.0, -1.0, 1.0, -1.0]
-    return spec
+    return evened(humanoid(height), MIRROR)
 
 
 def test_a_mirrored_rollout_is_the_mirror_image_of_the_rollout() -> None:

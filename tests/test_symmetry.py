@@ -10,6 +10,7 @@ import torch
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
+from evened import evened
 from genelab import mdp
 from genelab.core.config import to_dict
 from genelab.core.errors import UserError
@@ -27,32 +28,9 @@ from genelab.scene.terrain import TerrainCfg
 from genelab.tasks.pendulum.balance import double, single
 from genelab.tasks.velocity.go1 import flat, rough
 
-FLIP_Y = np.diag([1.0, -1.0, 1.0])
-
 
 def symmetric_go1(height: float, kp: float, kd: float) -> mujoco.MjSpec:
-    """The Go1 with the mean of its two sides on both: the real one's trunk is a little lopsided."""
-    spec = quadruped(height, kp, kd)
-    model = spec.compile()
-
-    def inertial(name: str) -> tuple[np.ndarray, np.ndarray]:
-        body = model.body(name)
-        turn = np.zeros(9)
-        mujoco.mju_quat2Mat(turn, body.iquat)
-        axes = turn.reshape(3, 3)
-        return body.ipos, axes @ np.diag(body.inertia) @ axes.T
-
-    for body in spec.bodies:
-        if body.name == "world":
-            continue
-        (pos, inertia), (other_pos, other_inertia) = inertial(body.name), inertial(MIRROR.partner(body.name))
-        mean = (inertia + FLIP_Y @ other_inertia @ FLIP_Y) / 2
-        body.ipos = (pos + FLIP_Y @ other_pos) / 2
-        moments, axes = np.linalg.eigh(mean)
-        axes[:, 2] *= np.linalg.det(axes)
-        body.inertia = moments
-        mujoco.mju_mat2Quat(body.iquat, axes.flatten())
-    return spec
+    return evened(quadruped(height, kp, kd), MIRROR)
 
 
 def tiny(cfg: ManagerBasedRlEnvCfg, num_envs: int = 2) -> ManagerBasedRlEnvCfg:
