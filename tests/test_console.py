@@ -1,7 +1,9 @@
 """What running commands show: live lines on a terminal, plain lines in a pipe."""
 
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -129,3 +131,15 @@ def test_a_comparison_shows_its_steps_on_a_terminal(tmp_path: Path):
     assert code in (0, 1), written
     assert "/50 steps" in written
     assert "━" not in "".join(screen(written))
+
+
+def test_output_that_nobody_reads_stops_nothing_and_leaves_no_error(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    code = "from genelab.experiment.console import say; say('one'); say('two'); open('done', 'w').close()"
+    with os.fdopen(writer, "w") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=pipe, stderr=subprocess.PIPE, cwd=tmp_path, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "done").exists()

@@ -4,8 +4,8 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -21,8 +21,15 @@ def say(line: object = "") -> None:
 
     Not by `typer.echo`: it looks for the file behind standard output, and so writes into the middle of a live line.
     """
-    with suppress(OSError):  # whoever read it is gone, which is no reason to stop the work
-        print(line, flush=True)
+    _print(line, sys.stdout)
+
+
+def _print(line: object, stream: TextIO) -> None:
+    """Print a line at once. If whoever read the stream is gone, that is no reason to stop: the rest goes nowhere."""
+    try:
+        print(line, file=stream, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def duration(seconds: float) -> str:
@@ -127,7 +134,7 @@ class _Lines:
         row.shown = now
         parts = (f"{row.label}: {row.unit} {row.done}/{row.total}", row.status, row.eta)
         line = ", ".join(part for part in parts if part)
-        print(line, file=sys.stdout if self._keep else sys.stderr, flush=True)
+        _print(line, sys.stdout if self._keep else sys.stderr)
 
     def close(self) -> None:
         """Nothing is left to clear."""
