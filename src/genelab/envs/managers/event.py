@@ -26,6 +26,7 @@ class EventManager(Manager):
         for name, term in cfg.items():
             self._modes[term.mode].append(Term("event", name, term, env))
         self._intervals = self._modes["interval"]
+        self._after = [term.after for term in cfg.values() if term.mode == "interval"]
         self._time_left = torch.zeros(len(self._intervals), env.num_envs, device=env.device)
 
     def check(self) -> None:
@@ -50,7 +51,7 @@ class EventManager(Manager):
             due = (self._time_left[row] <= 0.0).nonzero().flatten()
             if len(due):
                 self._restart_clock(row, due)
-                if self._env.step_count >= term.cfg.after:  # type: ignore[attr-defined]
+                if self._env.step_count >= self._after[row]:
                     term(due)
 
     def reset(self, env_ids: Tensor) -> None:
