@@ -212,6 +212,7 @@ COERCIONS = [
     ([1, 2], tuple[int, ...], (1, 2)),
     ("-1,1", tuple[float, float] | None, (-1.0, 1.0)),
     ("none", tuple[float, float] | None, None),
+    ("1,a,2,b", tuple[tuple[int, str], ...], ((1, "a"), (2, "b"))),
     ("gru", Literal["lstm", "gru"], "gru"),
     ("lstm", Literal["lstm", "gru"] | None, "lstm"),
     ("none", Literal["lstm", "gru"] | None, None),

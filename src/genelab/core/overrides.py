@@ -325,7 +325,7 @@ def _coerce_bool(value: Any) -> bool:
 
 def _coerce_items(value: Any, item_types: tuple[Any, ...]) -> tuple[Any, ...]:
     if isinstance(value, str):
-        value = [item.strip() for item in value.strip("()[] ").split(",") if item.strip()]
+        value = _in_rows([item.strip() for item in value.strip("()[] ").split(",") if item.strip()], item_types[0])
     if not isinstance(value, tuple | list):
         raise ValueError
     if len(item_types) == 1 or item_types[-1] is Ellipsis:
@@ -333,6 +333,17 @@ def _coerce_items(value: Any, item_types: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(item_types) != len(value):
         raise ValueError
     return tuple(_coerce_one(item, item_type) for item, item_type in zip(value, item_types, strict=True))
+
+
+def _in_rows(items: list[str], item_type: Any) -> list[Any]:
+    """Typed items of a list whose own items are rows of a fixed length, row by row."""
+    row, _ = split(item_type)
+    length = len(typing.get_args(row)) if typing.get_origin(row) is tuple and ... not in typing.get_args(row) else 1
+    if length <= 1:
+        return items
+    if len(items) % length:
+        raise ValueError
+    return [tuple(items[i : i + length]) for i in range(0, len(items), length)]
 
 
 def _specificity(declared: Any) -> int:
