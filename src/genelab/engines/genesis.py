@@ -253,7 +253,7 @@ class GenesisEngine(Engine):
         """Genesis scales all three coefficients of a geom by one factor per world."""
         solid = self._loaded.solid
         shared, new = self._floats(self.model.geom_friction)[solid], values[:, solid]
-        factor = new[..., :1] / shared[:, :1]
+        factor = torch.where(shared[:, :1] > 0.0, new[..., :1] / shared[:, :1], 1.0)  # none stays none
         used = self._floats(self.model.geom_condim[:, None] >= np.array([3, 4, 6]))[solid]
         if not torch.allclose(new * used, factor * shared * used, rtol=1e-4):
             raise UserError(f"engine '{self.name}' can only scale all friction coefficients of a geom together")
