@@ -43,7 +43,7 @@ def _tasks(tag: str | None) -> Table:
 
 
 def _robots() -> Table:
-    from genelab.scene.robots.catalog import ROBOTS
+    from genelab.core.robots import ROBOTS
 
     rows = [(name, target, summary) for name, (target, summary) in ROBOTS.items()]
     return Table(("robot", "model", "summary"), rows)
