@@ -41,8 +41,8 @@ def parse_json(text: str) -> Any:
     """The data of a JSON text, or a `ValueError`: also if it is too deep to be read, or has halves of characters."""
     try:
         data = json.loads(text)
-        if "\\ud" in text.lower():  # half of a character cannot be written anywhere
-            json.dumps(data, ensure_ascii=False).encode()
+        if "\\ud" in text.lower():  # half of a character cannot be written anywhere, unless it is a byte of a file name
+            json.dumps(data, ensure_ascii=False).encode(errors="surrogateescape")
     except RecursionError as error:
         raise ValueError("it is too deep") from error
     return data
