@@ -521,6 +521,6 @@ def test_a_preset_is_for_one_backend():
 
     default, sb3 = resolve(TASK), resolve(TASK, backend="sb3")
     assert default.preset == sb3.preset == "cpu"
-    assert default.agent_cfg.max_iterations == 200
+    assert default.agent_cfg.max_iterations == 150
     assert sb3.agent_cfg.max_iterations == 307_200
     assert resolve(GOAL_TASK, backend="skrl").preset == "reference"  # it has none of its own

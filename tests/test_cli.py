@@ -373,8 +373,8 @@ def test_flags_work_in_both_spellings(flags: tuple[str, ...], cli: Callable[...,
     outcome = cli("train", TASK, *flags)
     assert outcome.code == 0, outcome.err
     assert (tmp_path / "run/model_final.pt").is_file()
-    assert "env.num_envs: 512 -> 8" in outcome.out
-    assert "agent.max_iterations: 200 -> 1" in outcome.out
+    assert "env.num_envs: 64 -> 8" in outcome.out
+    assert "agent.max_iterations: 150 -> 1" in outcome.out
 
 
 def test_train_prints_the_run_the_preset_and_every_override(cli: Callable[..., Any]) -> None:

@@ -23,9 +23,9 @@ def run_with(directory: Path, settings: EvalSettings | None, *more: tuple[str, s
 
 @pytest.mark.parametrize("rnn_type", ["none", "lstm"])
 def test_weights_are_the_same_with_and_without_it(tmp_path: Path, rnn_type: str) -> None:
-    actor = ("agent.actor.rnn_type", rnn_type)
-    _, without = run_with(tmp_path / "without", None, actor)
-    _, watched = run_with(tmp_path / "watched", EvalSettings(every=1, episodes=4), actor)
+    networks = ("agent.actor.rnn_type", rnn_type), ("agent.algorithm.symmetry", "none")
+    _, without = run_with(tmp_path / "without", None, *networks)
+    _, watched = run_with(tmp_path / "watched", EvalSettings(every=1, episodes=4), *networks)
     assert watched.weights_sha256 == without.weights_sha256
 
 

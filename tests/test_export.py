@@ -30,11 +30,13 @@ DEPLOY = Path(__file__).parents[1] / "examples/deploy"
 SUFFIX = {"torchscript": ".ts", "onnx": ".onnx"}
 
 CLIP = (-0.02, 0.02)
+NO_SYMMETRY = {"agent__algorithm__symmetry": "none"}
+"""Recurrent networks do not learn from mirror images."""
 POLICIES: dict[str, dict[str, Any]] = {
     "mlp": {},
-    "lstm": {"agent__actor__rnn_type": "lstm"},
-    "gru": {"agent__actor__rnn_type": "gru", "agent__actor__rnn_num_layers": 2},
-    "history": {"env__observations__policy__history": 3, "agent__actor__rnn_type": "lstm"},
+    "lstm": {"agent__actor__rnn_type": "lstm", **NO_SYMMETRY},
+    "gru": {"agent__actor__rnn_type": "gru", "agent__actor__rnn_num_layers": 2, **NO_SYMMETRY},
+    "history": {"env__observations__policy__history": 3, "agent__actor__rnn_type": "lstm", **NO_SYMMETRY},
     "clip": {"env__observations__policy__terms__joint_vel__clip": f"{CLIP[0]},{CLIP[1]}"},
     "plain": {"agent__actor__obs_normalization": "false", "agent__actor__distribution__state_dependent": "true"},
     "two groups": {"agent__obs_groups__actor": "critic,policy"},

@@ -1,9 +1,11 @@
 """Named random streams."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from genelab.core.errors import UserError
 from genelab.core.rng import Streams, derive_seed
 
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
@@ -71,10 +73,17 @@ def test_state_dict_continues_every_stream_where_it_was():
     expected = [original.uniform("a", (5,)), original.normal("b", (5,)), original.uniform("not yet used", (5,))]
 
     restored = Streams(99)
-    restored.uniform("left over", (2,))
+    restored.uniform("a", (2,))
     restored.load_state_dict(state)
     got = [restored.uniform("a", (5,)), restored.normal("b", (5,)), restored.uniform("not yet used", (5,))]
     assert all(torch.equal(x, y) for x, y in zip(expected, got, strict=True))
+
+
+def test_a_state_without_a_stream_that_was_drawn_from_is_an_error_that_names_it():
+    streams = Streams(1)
+    streams.uniform("drawn", (1,))
+    with pytest.raises(UserError, match="the random stream 'drawn' is missing"):
+        streams.load_state_dict(Streams(1).state_dict())
 
 
 def test_state_dict_is_not_changed_by_later_draws():

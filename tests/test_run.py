@@ -23,14 +23,27 @@ from runs import leftovers, meta, metrics, start, wait_for_iteration
 TASK = "GeneLab-Inverted-Pendulum-v0"
 LONG = 40
 """Iterations of the runs that are cut off: a few seconds."""
-LONG_RUN = ("--num-envs", "16", "--max-iterations", str(LONG), "--agent.save_interval", "3")
+LONG_RUN = (
+    *("--num-envs", "16", "--max-iterations", str(LONG), "--agent.save_interval", "3"),
+    *("--agent.algorithm.decay_learning_rate", "false"),
+)
+STEADY = {"agent__algorithm__decay_learning_rate": "false"}
+"""A learning rate that falls depends on how long a run is to be, so that one made longer is not the longer one."""
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory, train_tiny: Callable[..., Any]) -> Path:
     """A run of `LONG` iterations that nothing happened to."""
     directory = tmp_path_factory.mktemp("uninterrupted") / "run"
-    train_tiny(directory, agent__max_iterations=LONG, agent__save_interval=3)
+    train_tiny(directory, agent__max_iterations=LONG, agent__save_interval=3, **STEADY)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory, train_tiny: Callable[..., Any]) -> Path:
+    """The first three iterations of the same run."""
+    directory = tmp_path_factory.mktemp("short") / "run"
+    train_tiny(directory, **STEADY)
     return directory
 
 
@@ -56,7 +69,7 @@ def test_a_run_can_be_rebuilt_from_its_params(trained_run: Path) -> None:
 def test_metrics_have_one_line_per_iteration(trained_run: Path) -> None:
     lines = metrics(trained_run)
     assert [line["iteration"] for line in lines] == [1, 2, 3]
-    assert [line["steps"] for line in lines] == [16 * 24, 2 * 16 * 24, 3 * 16 * 24]
+    assert [line["steps"] for line in lines] == [16 * 48, 2 * 16 * 48, 3 * 16 * 48]
     assert {"learning_rate", "action_std", "loss/value", "failed_worlds"} <= set(lines[-1])
 
 
@@ -202,8 +215,9 @@ RECURRENT = {
 def test_a_recurrent_run_continues_exactly(
     task: str, networks: str, train_tiny: Callable[..., Any], cli: Callable[..., Any], tmp_path: Path
 ) -> None:
-    _, whole = train_tiny(tmp_path / "whole", task, agent__max_iterations=6, **RECURRENT[networks])
-    train_tiny(tmp_path / "cut", task, agent__max_iterations=2, **RECURRENT[networks])
+    settings = {**STEADY, "agent__algorithm__symmetry": "none", **RECURRENT[networks]}
+    _, whole = train_tiny(tmp_path / "whole", task, agent__max_iterations=6, **settings)
+    train_tiny(tmp_path / "cut", task, agent__max_iterations=2, **settings)
     outcome = cli("train", task, "--resume", tmp_path / "cut", "--max-iterations", 6)
     assert outcome.code == 0, outcome.err
     assert meta(tmp_path / "cut")["weights_sha256"] == whole.weights_sha256
@@ -234,9 +248,9 @@ def test_an_interrupted_run_saves_a_checkpoint_and_says_how_to_go_on(
 
 
 def test_a_run_that_was_made_longer_stays_longer_when_it_is_interrupted_and_resumed(
-    uninterrupted: Path, trained_run: Path, cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    uninterrupted: Path, short: Path, cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(trained_run, tmp_path / "run")
+    shutil.copytree(short, tmp_path / "run")
     process = start(tmp_path, "train", TASK, "--resume", "run", "--max-iterations", str(LONG))
     wait_for_iteration(process, [tmp_path / "run"], 6)
     process.send_signal(signal.SIGINT)
@@ -319,12 +333,12 @@ def test_a_full_disk_is_one_line_and_leaves_checkpoint_and_state_intact(
 
 def test_a_run_goes_on_exactly_once_there_is_room_again(
     uninterrupted: Path,
-    trained_run: Path,
+    short: Path,
     genelab: Callable[..., subprocess.CompletedProcess[str]],
     cli: Callable[..., Any],
     tmp_path: Path,
 ) -> None:
-    shutil.copytree(trained_run, tmp_path / "run")
+    shutil.copytree(short, tmp_path / "run")
     options = ("--resume", "run", "--max-iterations", LONG)
     assert genelab("train", TASK, *options, cwd=tmp_path, preexec_fn=limited(60_000)).returncode == 1
     assert cli("train", TASK, "--resume", tmp_path / "run", "--max-iterations", LONG).code == 0
@@ -397,10 +411,15 @@ def test_a_warm_started_run_resumes_exactly(
 
 
 @pytest.mark.parametrize(
-    "change", [("--agent.actor.hidden_dims", "32,32"), ("--agent.actor.rnn_type", "lstm")], ids=lambda c: c[0]
+    "change",
+    [
+        ("--agent.actor.hidden_dims", "32,32"),
+        ("--agent.actor.rnn_type", "lstm", "--agent.algorithm.symmetry", "none"),
+    ],
+    ids=lambda c: c[0],
 )
 def test_a_warm_start_refuses_a_checkpoint_that_does_not_fit(
-    change: tuple[str, str], trained_run: Path, mistake: Callable[..., str], tmp_path: Path
+    change: tuple[str, ...], trained_run: Path, mistake: Callable[..., str], tmp_path: Path
 ) -> None:
     warm = ("--checkpoint", trained_run / "model_final.pt", "--log-dir", tmp_path / "run")
     assert "does not fit" in mistake("train", TASK, "--num-envs", 8, "--max-iterations", 1, *warm, *change)

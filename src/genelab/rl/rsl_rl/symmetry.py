@@ -49,5 +49,6 @@ def make_symmetry(cfg: RslRlOnPolicyRunnerCfg, env: ManagerBasedRlEnv) -> Mirror
     if wanted is None:
         return None
     if cfg.actor.is_recurrent or cfg.critic.is_recurrent:
-        raise UserError("agent.algorithm.symmetry does not go with recurrent networks")
+        remedy = "take it out with --agent.algorithm.symmetry none"
+        raise UserError(f"agent.algorithm.symmetry does not go with recurrent networks: {remedy}")
     return MirrorImages(wanted, Mirror(env, wanted.table))
