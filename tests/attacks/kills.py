@@ -36,7 +36,7 @@ TINY = ("--agent.hidden_dims", "16,16", "--agent.save_interval", "40", "--max-it
 RSL_RL = ("--max-iterations", "6", "--agent.save_interval", "1", "--agent.num_steps_per_env", "8")
 TRAININGS = {
     "rsl_rl ppo": RSL_RL,
-    "rsl_rl lstm": (*RSL_RL, "--agent.actor.rnn_type", "lstm"),
+    "rsl_rl lstm": (*RSL_RL, "--agent.actor.rnn_type", "lstm", "--agent.algorithm.symmetry", "none"),
     "rsl_rl with evaluations": (*RSL_RL, "--eval-every", "2", "--eval-episodes", "2"),
     "skrl PPO": ("--backend", "skrl", "--agent.algorithm", "PPO", "--agent.on_policy.num_steps", "10", *TINY),
     "skrl SAC": ("--backend", "skrl", "--agent.algorithm", "SAC", *OFF_POLICY, *TINY),
