@@ -64,7 +64,7 @@ bench: setup
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/sb3_throughput.py
 
-# Half an hour of attacks: kills, damaged and wrong files, fuzzed overrides, faults of the environment.
+# Minutes of attacks: kills, damaged and wrong files, fuzzed overrides, faults of the environment.
 soak: setup
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attacks.soak --out results/soak.json
 
