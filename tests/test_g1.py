@@ -16,6 +16,7 @@ from genelab.mdp.symmetry import Mirror
 from genelab.scene.robots.g1 import ACTION_SCALES, MIRROR, MOTORS, SIDES, g1, humanoid, motor_of
 from genelab.scene.terrain import TerrainCfg
 from genelab.tasks.velocity.g1 import flat, rough
+from robot_facts import check_body, check_joint
 
 FACTS = json.loads((Path(__file__).parent / "data/g1.json").read_text())
 BODIES = {body["name"]: body for body in FACTS["bodies"]}
@@ -39,26 +40,14 @@ def test_the_robot_has_exactly_the_known_bodies_and_joints_in_their_order(model:
 
 @pytest.mark.parametrize("name", list(BODIES))
 def test_masses_inertias_frames_and_sites_are_the_known_ones(model: mujoco.MjModel, name: str) -> None:
-    body, facts = model.body(name), BODIES[name]
-    assert model.body(body.parentid[0]).name == facts["parent"]
-    np.testing.assert_array_equal(body.pos, facts["pos"])
-    np.testing.assert_allclose(body.quat, facts["quat"], atol=1e-8)  # normalised by the compiler, as the next
-    assert body.mass[0] == facts["mass"]
-    np.testing.assert_array_equal(body.ipos, facts["inertia_pos"])
-    np.testing.assert_allclose(body.inertia, facts["inertia_diag"], rtol=1e-9)
-    np.testing.assert_allclose(body.iquat, facts["inertia_quat"], atol=1e-7)
-    for site in facts["sites"]:
+    check_body(model, name, BODIES[name])
+    for site in BODIES[name]["sites"]:
         np.testing.assert_array_equal(model.site(site["name"]).pos, site["pos"])
 
 
 @pytest.mark.parametrize("name", list(JOINTS))
 def test_joints_have_the_known_axes_limits_damping_and_friction(model: mujoco.MjModel, name: str) -> None:
-    joint, facts = model.joint(name), JOINTS[name]
-    np.testing.assert_array_equal(joint.axis, facts["axis"])
-    np.testing.assert_array_equal(joint.pos, facts["pos"])
-    np.testing.assert_array_equal(joint.range, facts["range"])
-    assert joint.damping[0] == facts["damping"]
-    assert joint.frictionloss[0] == facts["frictionloss"]
+    check_joint(model, name, JOINTS[name])
 
 
 def test_joints_without_motors_have_the_known_armature() -> None:

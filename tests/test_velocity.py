@@ -18,6 +18,7 @@ from genelab.mdp.commands import VelocityCommand
 from genelab.scene.robots.go1 import LEGS, go1, quadruped
 from genelab.tasks.velocity.builder import COMMAND
 from genelab.tasks.velocity.go1 import FEET, THIGHS, flat
+from robot_facts import check_body, check_joint
 
 FACTS = json.loads((Path(__file__).parent / "data/go1.json").read_text())
 BODIES = {body["name"]: body for body in FACTS["bodies"]}
@@ -64,25 +65,13 @@ def test_the_robot_has_exactly_the_known_bodies_and_joints_in_their_order(model:
 
 @pytest.mark.parametrize("name", list(BODIES))
 def test_masses_inertias_and_frames_are_the_known_ones(model: mujoco.MjModel, name: str) -> None:
-    body, facts = model.body(name), BODIES[name]
-    assert model.body(body.parentid[0]).name == facts["parent"]
-    np.testing.assert_array_equal(body.pos, facts["pos"])
-    np.testing.assert_array_equal(body.quat, facts["quat"])
-    assert body.mass[0] == facts["mass"]
-    np.testing.assert_array_equal(body.ipos, facts["inertia_pos"])
-    np.testing.assert_allclose(body.inertia, facts["inertia_diag"], rtol=1e-9)
-    np.testing.assert_allclose(body.iquat, facts["inertia_quat"], atol=1e-7)  # normalised by the compiler
+    check_body(model, name, BODIES[name])
 
 
 @pytest.mark.parametrize("name", list(JOINTS))
 def test_joints_have_the_known_axes_limits_damping_armature_and_friction(model: mujoco.MjModel, name: str) -> None:
-    joint, facts = model.joint(name), JOINTS[name]
-    np.testing.assert_array_equal(joint.axis, facts["axis"])
-    np.testing.assert_array_equal(joint.pos, facts["pos"])
-    np.testing.assert_array_equal(joint.range, facts["range"])
-    assert joint.damping[0] == facts["damping"]
-    assert joint.armature[0] == facts["armature"]
-    assert joint.frictionloss[0] == facts["frictionloss"]
+    check_joint(model, name, JOINTS[name])
+    assert model.joint(name).armature[0] == JOINTS[name]["armature"]
 
 
 def test_servos_have_the_specified_gains_and_the_known_effort_limits(model: mujoco.MjModel) -> None:
