@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from genelab.core.files import write_json
+from genelab.core.json_data import read_json
 from genelab.core.registry import tasks
 from genelab.experiment.export import ExportRequest, run_export
 from genelab.experiment.inference import setup_policy
@@ -102,6 +104,26 @@ def test_a_damaged_file_is_refused(suffix: str, exported: Callable[[str], Path],
         Path(f"{tmp_path / path.name}{part}").write_bytes(content)
     with pytest.raises(SystemExit, match=f"'.*{path.name}{suffix}' is damaged"):
         deploy.load(tmp_path / path.name, np.random.default_rng(0))
+
+
+def test_metadata_of_another_structure_end_in_one_line_or_run(
+    exported: Callable[[str], Path], deploy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = exported("GeneLab-Inverted-Pendulum-v0")
+    for part in ("", ".scene.xml"):
+        Path(f"{tmp_path / path.name}{part}").write_bytes(Path(f"{path}{part}").read_bytes())
+    whole = read_json(Path(f"{path}.metadata.json"))
+    monkeypatch.setattr("sys.argv", ["mujoco_onnx.py", str(tmp_path / path.name), "--episodes", "1"])
+    refused: dict[str, str] = {}
+    for key in whole:
+        for other in (None, [], "x", {}):
+            write_json(Path(f"{tmp_path / path.name}.metadata.json"), {**whole, key: other})
+            try:
+                deploy.main()
+            except SystemExit as error:
+                refused[key] = str(error)
+    assert {"sha256", "scene", "obs_groups"} <= set(refused)
+    assert not any("\n" in line for line in refused.values())
 
 
 def test_the_metadata_of_a_walking_robot_says_what_its_joints_and_sensors_are(exported: Callable[[str], Path]) -> None:

@@ -84,9 +84,8 @@ def run_episode(world: World, policy: Policy, observer: Observer, max_steps: int
 
 def load(path: Path, random: np.random.Generator, noise: bool = False) -> tuple[World, Policy, Observer]:
     """Everything an episode needs, from a policy file and what lies beside it."""
-    metadata = read_metadata(path.with_name(f"{path.name}.metadata.json"))
-    model = path.read_bytes()
-    scene = path.parent / metadata["scene"]["file"]
+    metadata = read_metadata(metadata_of(path))
+    model, scene = path.read_bytes(), path.parent / metadata["scene"]["file"]
     for file, content, expected in (
         (path, model, metadata["sha256"]),
         (scene, scene.read_bytes(), metadata["scene"]["sha256"]),
@@ -94,6 +93,11 @@ def load(path: Path, random: np.random.Generator, noise: bool = False) -> tuple[
         if hashlib.sha256(content).hexdigest() != expected:
             raise SystemExit(f"'{file}' is damaged, or its metadata are of another file: the sha256 differs")
     return World(metadata, path.parent, random), Policy(model), Observer(metadata, random if noise else None)
+
+
+def metadata_of(path: Path) -> Path:
+    """Where the metadata of a policy file are."""
+    return path.with_name(f"{path.name}.metadata.json")
 
 
 def read_metadata(path: Path) -> dict[str, Any]:
@@ -108,6 +112,18 @@ def read_metadata(path: Path) -> dict[str, Any]:
     return metadata
 
 
+def run(path: Path, episodes: int, seed: int, noise: bool) -> tuple[list[float], list[int]]:
+    """Returns and lengths of episodes."""
+    world, policy, observer = load(path, np.random.default_rng(seed), noise)
+    returns, lengths = [], []
+    for _ in range(episodes):
+        world.random_start()
+        total, length = run_episode(world, policy, observer)
+        returns.append(total)
+        lengths.append(length)
+    return returns, lengths
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("policy", type=Path, help="an ONNX file of 'genelab export'")
@@ -115,13 +131,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-noise", action="store_true", help="exact sensors")
     arguments = parser.parse_args()
-    world, policy, observer = load(arguments.policy, np.random.default_rng(arguments.seed), not arguments.no_noise)
-    returns, lengths = [], []
-    for _ in range(arguments.episodes):
-        world.random_start()
-        total, length = run_episode(world, policy, observer)
-        returns.append(total)
-        lengths.append(length)
+    try:
+        returns, lengths = run(arguments.policy, arguments.episodes, arguments.seed, not arguments.no_noise)
+    except OSError as error:
+        raise SystemExit(f"cannot read '{error.filename}': {error.strerror}") from error
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+        place = metadata_of(arguments.policy)
+        raise SystemExit(f"'{place}' does not describe a policy that this program knows: {error!r}") from error
     interval = 1.96 * np.std(returns, ddof=1) / np.sqrt(len(returns)) if len(returns) > 1 else np.nan
     print(
         f"return_mean {np.mean(returns):.3f} ± {interval:.3f} (95 %), length_mean {np.mean(lengths):.1f}, "
