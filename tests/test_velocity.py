@@ -230,6 +230,8 @@ def test_progress_is_the_speed_along_the_command_up_to_the_commanded_one(env: Ma
         [[1.0, 0.0, 0.0], [0.2, 0.0, 0.1], [-1.0, 0.0, -1.0], [0.0, 0.0, 0.0]]
     )
     torch.testing.assert_close(mdp.progress(env, COMMAND), torch.tensor([0.5, 0.3, -0.8, 0.0]))
+    shares = mdp.progress(env, COMMAND, smallest=0.4)
+    torch.testing.assert_close(shares, torch.tensor([0.5, 0.2 / 0.4 + 0.1 / 0.4, -0.8, 0.0]))
 
 
 def test_a_touching_thigh_costs_once(env: ManagerBasedRlEnv) -> None:

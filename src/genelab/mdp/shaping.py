@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from genelab.core.ranges import NonNegative
+from genelab.core.ranges import NonNegative, Positive
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import ContactRef, EntityRef
 from genelab.mdp.locomotion import is_moving
@@ -22,16 +22,21 @@ def trot(
     return (turns & short & is_moving(env, command, threshold)).float()
 
 
-def progress(env: ManagerBasedRlEnv, command: str, entity: EntityRef | None = None) -> Tensor:
+def progress(
+    env: ManagerBasedRlEnv, command: str, smallest: Positive | None = None, entity: EntityRef | None = None
+) -> Tensor:
     """Speed along the command, up to the commanded one, plus the same of the yaw rate.  (N,)
 
-    Linear, where the tracking rewards are flat far from the command.
+    Linear, where the tracking rewards are flat far from the command. With `smallest`, m/s and rad/s, both are shares of
+    the command, so that slow commands pay as much as fast ones; below `smallest`, less.
     """
     wanted, robot = env.command_manager[command], (entity or env.robot)
-    speed = wanted[:, :2].norm(dim=1)
+    speed, rate = wanted[:, :2].norm(dim=1), wanted[:, 2].abs()
     along = (robot.root_lin_vel[:, :2] * wanted[:, :2]).sum(dim=1) / speed.clamp(min=1e-6)
     turning = robot.root_ang_vel[:, 2] * wanted[:, 2].sign()
-    return along.minimum(speed) + turning.minimum(wanted[:, 2].abs())
+    if smallest is None:
+        return along.minimum(speed) + turning.minimum(rate)
+    return along.minimum(speed) / speed.clamp(min=smallest) + turning.minimum(rate) / rate.clamp(min=smallest)
 
 
 def single_support(
