@@ -139,8 +139,8 @@ def capability_table() -> str:
         "devices": lambda c: ", ".join(c.devices),
         "rays": lambda c: _yes(c.rays),
         "sensors of the model (IMU)": lambda c: _yes(c.model_sensors),
-        "values that each world can have for itself": lambda c: (
-            "all of `MODEL_FIELDS`" if c.model_fields == set(MODEL_FIELDS) else ", ".join(sorted(c.model_fields))
+        "values that each world can have for itself": lambda c: " but ".join(
+            ["all of `MODEL_FIELDS`", *filter(None, [", ".join(n for n in MODEL_FIELDS if n not in c.model_fields)])]
         ),
     }
     lines = [f"| | {' | '.join(CAPABILITIES)} |", "| --- " * (1 + len(CAPABILITIES)) + "|"]

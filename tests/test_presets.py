@@ -68,6 +68,14 @@ def test_a_preset_that_is_played_leaves_its_training_aids_out() -> None:
     assert played == task
 
 
+def test_a_robust_policy_is_evaluated_where_a_plain_one_is() -> None:
+    for task in (GO1, GO1.replace("Flat", "Rough")):
+        trained = resolve(task, preset="robust").env_cfg
+        assert {"gains", "contacts", "latency"} <= set(trained.events) - set(resolve(task, preset="cpu").env_cfg.events)
+        played = resolve(task, play=True, preset="robust").env_cfg
+        assert played == resolve(task, play=True, preset="cpu").env_cfg
+
+
 @pytest.fixture
 def generous(monkeypatch: pytest.MonkeyPatch) -> str:
     """A preset that adds a term of every kind."""

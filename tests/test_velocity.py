@@ -1,5 +1,6 @@
 """The Go1 is the real one, and its task measures, rewards and disturbs what was specified."""
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -13,7 +14,11 @@ import torch
 
 from genelab import mdp
 from genelab.core.errors import UserError
-from genelab.envs import CurriculumTermCfg, ManagerBasedRlEnv, RampCfg
+from genelab.engines import ENGINES
+from genelab.engines.fields import nominal
+from genelab.engines.mujoco import MujocoEngine
+from genelab.envs import CurriculumTermCfg, EventTermCfg, ManagerBasedRlEnv, RampCfg
+from genelab.experiment.setup import resolve
 from genelab.mdp.commands import VelocityCommand
 from genelab.scene.robots.go1 import LEGS, go1, quadruped
 from genelab.tasks.velocity.builder import COMMAND
@@ -450,6 +455,13 @@ RANDOMISATIONS: list[tuple[Callable[..., None], dict[str, Any]]] = [
     (mdp.randomize_armature, {"low": 2.0, "high": 3.0}),
     (mdp.randomize_gravity, {"low": 0.5, "high": 0.6}),
     (mdp.randomize_encoder_bias, {"half_width": 0.1}),
+    (mdp.randomize_joints, {"field": "joint_damping", "low": 2.0, "high": 3.0, "shared": True}),
+    (
+        mdp.randomize_contacts,
+        {"geoms": "robot/.*_foot|ground", "time_constant": (2.0, 3.0), "impedance": (0.2, 0.3), "depth": (0.01, 0.02)},
+    ),
+    (mdp.randomize_contact_model, {"share": 1.0, "impratio": (50.0, 100.0)}),
+    (mdp.randomize_latency, {"low": 1, "high": 1}),
 ]
 
 
@@ -500,3 +512,97 @@ def test_latencies_are_drawn_per_world_from_their_range() -> None:
     env = go1_env(64, change=delay)
     assert set(env.action_manager.terms["legs"].delay.tolist()) == {0, 1, 2}
     env.close()
+
+
+def robust_env(num_envs: int, seed: int = 2) -> ManagerBasedRlEnv:
+    cfg = resolve("Genelab-Velocity-Flat-Unitree-Go1-v0", preset="robust").env_cfg
+    cfg.num_envs = num_envs
+    return ManagerBasedRlEnv(cfg, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def robust() -> Iterator[ManagerBasedRlEnv]:
+    made = robust_env(64)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("field", "low", "high"),
+    [
+        ("actuator_kp", 0.75, 1.3),
+        ("actuator_kd", 0.75, 1.3),
+        ("joint_damping", 0.4, 2.2),
+        ("joint_friction", 0.4, 2.2),
+        ("body_mass", 0.9, 1.3),
+        ("body_inertia", 0.9, 1.3),
+    ],
+)
+def test_the_robust_preset_scales_a_field_of_all_joints_or_bodies_alike(
+    robust: ManagerBasedRlEnv, field: str, low: float, high: float
+) -> None:
+    compiled = nominal(robust.scene.model, field)
+    ratio = (robust.engine.model_field(field) / compiled)[:, compiled > 0.0]
+    torch.testing.assert_close(ratio, ratio[:, :1].expand_as(ratio))
+    assert low <= float(ratio.min()) < low + 0.1 * (high - low)
+    assert high - 0.1 * (high - low) < float(ratio.max()) <= high + 1e-6
+
+
+def test_the_robust_preset_softens_the_contacts_of_feet_and_ground(robust: ManagerBasedRlEnv) -> None:
+    model, engine = robust.scene.model, robust.engine
+    walks = torch.tensor([model.geom(i).name.endswith(("_foot", "ground")) for i in range(model.ngeom)])
+    solref, solimp = engine.model_field("geom_solref"), engine.model_field("geom_solimp")
+    assert (solref[:, walks, 0] >= 0.02 - 1e-6).all()
+    assert (solref[:, walks, 0] <= 0.04 + 1e-6).all()
+    assert (solref[:, ~walks, 0] == 0.02).all()
+    assert solimp[:, walks, 0].unique().numel() == solimp[:, walks, 2].unique().numel() == 64
+    other = engine.model_field("cone") == 1.0
+    assert 0 < int(other.sum()) < 20
+    assert (engine.model_field("impratio")[~other] == 1.0).all()
+    assert (engine.model_field("impratio")[other] > 1.0).all()
+
+
+def test_latencies_of_the_robust_preset_stay_with_their_worlds(robust: ManagerBasedRlEnv) -> None:
+    legs = robust.action_manager.terms["legs"]
+    before = legs.delay.clone()
+    assert set(before.tolist()) == {0, 1}
+    robust.reset()
+    assert torch.equal(legs.delay, before)
+
+
+def test_a_robust_training_continues_exactly_in_other_worlds() -> None:
+    first, second = robust_env(4), robust_env(4, seed=9)
+    action = torch.randn(4, 12, generator=torch.Generator().manual_seed(0))
+    for _ in range(3):
+        first.step(action)
+    second.load_state_dict(first.state_dict())
+    for _ in range(5):
+        (expected, reward, *_), (found, again, *_) = first.step(action), second.step(action)
+        assert torch.equal(reward, again)
+        assert torch.equal(expected["policy"], found["policy"])
+    for env in (first, second):
+        env.close()
+
+
+def test_randomised_latency_beside_one_of_the_action_is_an_error() -> None:
+    def delay(cfg: Any) -> None:
+        cfg.actions["legs"].latency = (0, 1)
+        cfg.events["late"] = EventTermCfg(mdp.randomize_latency, mode="startup", params={"low": 0, "high": 1})
+
+    with pytest.raises(UserError, match="event term 'late': action 'legs' has a latency of its own"):
+        go1_env(2, change=delay)
+
+
+class FixedContacts(MujocoEngine):
+    """MuJoCo whose worlds all have the same contacts."""
+
+    capabilities = dataclasses.replace(
+        MujocoEngine.capabilities, model_fields=MujocoEngine.capabilities.model_fields - {"geom_solref"}
+    )
+
+
+def test_a_randomisation_beyond_the_engine_names_term_engine_and_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = f"{FixedContacts.__module__}:{FixedContacts.__name__}"
+    monkeypatch.setitem(ENGINES, "mujoco", dataclasses.replace(ENGINES["mujoco"], target=target))
+    with pytest.raises(UserError, match=r"event term 'contacts': engine 'mujoco' cannot do 'geom_solref'"):
+        robust_env(2)

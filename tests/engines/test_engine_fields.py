@@ -9,7 +9,7 @@ import torch
 
 from genelab.core.errors import UserError
 from genelab.engines import make_engine
-from genelab.engines.capabilities import MODEL_FIELDS
+from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS
 from worlds import (
     BOX,
     CHANGES,
@@ -52,7 +52,7 @@ def test_model_field_reads_back_what_was_set(engine_name, field):
     engine = make_engine(engine_name, busy_scene(), 4)
     default = engine.model_field(field)
     changed = CHANGES[field](default)
-    factors = torch.tensor([1.1, 1.2]).view(2, *[1] * (default.dim() - 1))
+    factors = torch.tensor([1.0, 1.0] if field == "cone" else [1.1, 1.2]).view(2, *[1] * (default.dim() - 1))
     engine.set_model_field(field, ids(3, 1), changed[[3, 1]] * factors)
     torch.testing.assert_close(engine.model_field(field)[[3, 1]], changed[[3, 1]] * factors)
     assert torch.equal(engine.model_field(field)[[0, 2]], default[[0, 2]])
@@ -68,12 +68,16 @@ def test_model_field_defaults_are_those_of_the_compiled_model(engine_name, field
         "body_com": model.body_ipos,
         "body_inertia": model.body_inertia,
         "geom_friction": model.geom_friction,
+        "geom_solref": model.geom_solref,
+        "geom_solimp": model.geom_solimp,
         "joint_damping": model.dof_damping,
         "joint_armature": model.dof_armature,
         "joint_friction": model.dof_frictionloss,
         "actuator_kp": np.full(2, KP),
         "actuator_kd": np.full(2, KD),
         "gravity": np.array([0, 0, -GRAVITY]),
+        "cone": np.array(model.opt.cone),
+        "impratio": np.array(model.opt.impratio),
     }[field]
     np.testing.assert_allclose(engine.model_field(field).numpy(), np.stack((expected, expected)), atol=1e-6)
 
@@ -91,6 +95,33 @@ def test_a_world_with_another_mass_moves_as_a_model_compiled_with_it(engine_name
     data.ctrl[:] = engine.ctrl[1].double().numpy()
     mujoco.mj_step(heavy.model, data, 100)
     np.testing.assert_allclose(engine.qpos[1].numpy(), data.qpos, atol=tolerance.trajectory)
+
+
+def test_a_world_with_other_contacts_moves_as_a_model_compiled_with_them(engine_name, tolerance):
+    contacts = ("geom_solref", "geom_solimp", "cone", "impratio")
+    fields = [field for field in contacts if field in CAPABILITIES[engine_name].model_fields]
+    engine, other = busy_engine(engine_name, 2), busy_scene().model
+    for field in fields:
+        changed = CHANGES[field](engine.model_field(field))[[1]]
+        engine.set_model_field(field, ids(1), changed)
+        if field.startswith("geom_"):
+            getattr(other, field)[:] = changed[0].numpy()
+        else:
+            setattr(other.opt, field, int(changed.item()))
+    data = mujoco.MjData(other)
+    data.qpos[:], data.qvel[:] = engine.qpos[1].numpy(), engine.qvel[1].numpy()
+    data.ctrl[:] = engine.ctrl[1].double().numpy()
+    engine.step(60)
+    mujoco.mj_step(other, data, 60)
+    np.testing.assert_allclose(engine.qpos[1].numpy(), data.qpos, atol=10 * tolerance.trajectory)
+
+
+def test_a_model_field_that_an_engine_lacks_is_an_error_that_names_both(engine_name):
+    engine = make_engine(engine_name, arm_scene(), 1)
+    for field in set(MODEL_FIELDS) - engine.capabilities.model_fields:
+        for call in (engine.model_field, lambda name: engine.set_model_field(name, ids(0), torch.zeros(1, 1))):
+            with pytest.raises(UserError, match=f"engine '{engine_name}' cannot do '{field}'"):
+                call(field)
 
 
 def test_the_centre_of_mass_of_a_free_body_can_be_moved(engine_name):

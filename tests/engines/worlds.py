@@ -276,12 +276,16 @@ CHANGES = {
     "body_com": lambda v: v + 0.05 * (torch.arange(v.shape[1]) == LINK)[None, :, None],
     "body_inertia": lambda v: v * 3.0,
     "geom_friction": lambda v: v * 0.3,
+    "geom_solref": lambda v: v * 3.0,
+    "geom_solimp": lambda v: v * torch.tensor([0.5, 1.0, 10.0, 1.0, 1.0]),
     "joint_damping": lambda v: v + 1.0,
     "joint_armature": lambda v: v + 0.5,
     "joint_friction": lambda v: v + 0.5,
     "actuator_kp": lambda v: v * 0.5,
     "actuator_kd": lambda v: v * 2.0,
     "gravity": lambda v: v * 0.5,
+    "cone": lambda v: 1.0 - v,
+    "impratio": lambda v: v * 20.0,
 }
 
 

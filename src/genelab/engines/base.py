@@ -82,14 +82,18 @@ class Engine(ABC):
     def set_state(self, env_ids: Tensor, qpos: Tensor, qvel: Tensor) -> None:
         """Overwrite the state of these worlds, and of no others."""
 
-    @abstractmethod
     def model_field(self, name: str) -> Tensor:
         """The values of a model field in every world."""
+        self._check_field(name)
+        return self._read_model_field(name)
+
+    @abstractmethod
+    def _read_model_field(self, name: str) -> Tensor:
+        """`model_field` of one that this engine has."""
 
     def set_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
         """Give these worlds, each named once, their own values of a model field: one row per world."""
-        if name not in MODEL_FIELDS:
-            raise unknown("model field", name, MODEL_FIELDS)
+        self._check_field(name)
         worlds = len(torch.unique(env_ids))
         if not values.shape[0] == len(env_ids) == worlds:
             raise UserError(f"model field '{name}': {values.shape[0]} rows for {worlds} different worlds")
@@ -219,6 +223,11 @@ class Engine(ABC):
         has = capability in self.capabilities.model_fields or getattr(self.capabilities, capability, False)
         if not has:
             raise UserError(f"engine '{self.name}' cannot do '{capability}', which {asked_by} needs")
+
+    def _check_field(self, name: str) -> None:
+        if name not in MODEL_FIELDS:
+            raise unknown("model field", name, MODEL_FIELDS)
+        self.require(name, "the caller")
 
     def _all_bodies(self) -> Bodies:
         if self._bodies is None:

@@ -26,12 +26,16 @@ FIELDS = {
     "body_com": Field((("body_ipos", ..., 1.0),), derives_constants=True),
     "body_inertia": Field((("body_inertia", ..., 1.0),), derives_constants=True),
     "geom_friction": Field((("geom_friction", ..., 1.0),)),
+    "geom_solref": Field((("geom_solref", ..., 1.0),)),
+    "geom_solimp": Field((("geom_solimp", ..., 1.0),)),
     "joint_damping": Field((("dof_damping", ..., 1.0),)),
     "joint_armature": Field((("dof_armature", ..., 1.0),), derives_constants=True),
     "joint_friction": Field((("dof_frictionloss", ..., 1.0),)),
     "actuator_kp": Field((("actuator_gainprm", np.s_[..., 0], 1.0), ("actuator_biasprm", np.s_[..., 1], -1.0))),
     "actuator_kd": Field((("actuator_biasprm", np.s_[..., 2], -1.0),)),
     "gravity": Field((("opt.gravity", ..., 1.0),)),
+    "cone": Field((("opt.cone", ..., 1.0),)),
+    "impratio": Field((("opt.impratio", ..., 1.0),)),
 }
 FIELD_ARRAYS = frozenset(array for field in FIELDS.values() for array, _, _ in field.arrays)
 """All of these arrays."""

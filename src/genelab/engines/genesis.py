@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError
 from genelab.core.tensors import restore
 from genelab.engines.base import Engine
-from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS, Capabilities
+from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import OPTIONS, Description, describe_model, differences
 from genelab.engines.fields import nominal
 from genelab.engines.genesis_scene import (
@@ -100,7 +100,7 @@ class GenesisEngine(Engine):
         self._gs_qpos[env_ids[:, None], self._loaded.q], self._gs_qvel[env_ids[:, None], self._loaded.dofs] = qpos, qvel
         self._state_changed(env_ids)
 
-    def model_field(self, name: str) -> Tensor:
+    def _read_model_field(self, name: str) -> Tensor:
         if name in _LINK_FIELDS:
             return self._link_values(name)
         if name in _DOF_FIELDS:
@@ -111,9 +111,7 @@ class GenesisEngine(Engine):
             return -view(self._solver.dyn_info.dofs.act_bias)[:, self._act_dofs, 2] / self._gear**2
         if name == "geom_friction":
             return self._friction.clone()
-        if name == "gravity":
-            return self._solver.get_gravity().clone()
-        raise unknown("model field", name, MODEL_FIELDS)
+        return self._solver.get_gravity().clone()
 
     def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
         with no_traces():
@@ -150,7 +148,7 @@ class GenesisEngine(Engine):
 
     def describe(self) -> Description:
         parts, dofs = self._loaded, self._solver.dyn_info.dofs
-        values = {name: self.model_field(name)[0].double().cpu().numpy() for name in MODEL_FIELDS}
+        values = {name: self.model_field(name)[0].double().cpu().numpy() for name in self.capabilities.model_fields}
         fixed = ~parts.movable.cpu().numpy()
         values["body_inertia"] = np.linalg.eigvalsh(
             _numpy(view(self._solver.dyn_info.links.inertial_i)[0, parts.links])

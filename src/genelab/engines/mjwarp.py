@@ -30,13 +30,14 @@ from genelab.core.tensors import restore
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
-from genelab.engines.fields import FIELDS, find_field
+from genelab.engines.fields import find_field
 from genelab.scene.scene import Scene
 
 _STATE = ("time", "qpos", "qvel", "act", "history", "plastic", "qacc_warmstart", "ctrl")
 """What a world remembers from one physics step to the next."""
 _OUTPUTS = ("actuator_force", "sensordata")
-_FIELD_ARRAYS = sorted({array for field in FIELDS.values() for array, _, _ in field.arrays})
+_FIELDS = sorted(CAPABILITIES["mjwarp"].model_fields)
+_FIELD_ARRAYS = sorted({array for name in _FIELDS for array, _, _ in find_field(name).arrays})
 _CONSTANTS = ("body_subtreemass", "body_invweight0", "dof_invweight0", "tendon_invweight0", "actuator_acc0")
 """Model arrays that follow from masses and inertias."""
 _OPTIONS = (
@@ -100,7 +101,7 @@ class MjwarpEngine(Engine):
         self.qpos[env_ids], self.qvel[env_ids] = qpos, qvel
         self._state_changed(env_ids)
 
-    def model_field(self, name: str) -> Tensor:
+    def _read_model_field(self, name: str) -> Tensor:
         array, column, sign = find_field(name).arrays[0]
         return self._arrays[array][column] * sign
 

@@ -5,6 +5,7 @@ Results do not depend on the number of threads.
 """
 
 import logging
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import mujoco
@@ -92,7 +93,7 @@ class MujocoEngine(Engine):
         self.qpos[env_ids], self.qvel[env_ids] = qpos, qvel
         self._state_changed(env_ids)
 
-    def model_field(self, name: str) -> Tensor:
+    def _read_model_field(self, name: str) -> Tensor:
         array, column, sign = find_field(name).arrays[0]
         shared = self._shared(array)
         per_world = self._expanded.get(array)
@@ -172,7 +173,7 @@ class MujocoEngine(Engine):
 
     def _shared(self, array: str) -> np.ndarray:
         """The value of a model array in worlds that have none of their own."""
-        return self.model.opt.gravity if array == "opt.gravity" else getattr(self.model, array)
+        return np.asarray(attrgetter(array)(self.model))
 
     def _bind(self, name: str) -> Tensor:
         return torch.from_numpy(self._batch.bind(name))

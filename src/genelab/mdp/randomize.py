@@ -3,6 +3,7 @@
 Draws start from the compiled scene's values, so that an event that runs again replaces its last draw.
 """
 
+import math
 import re
 from typing import Any, Literal
 
@@ -11,24 +12,53 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
-from genelab.core.ranges import NonNegative
+from genelab.core.ranges import NonNegative, NonNegativeInterval, PositiveInterval, Share
 from genelab.engines.fields import nominal
+from genelab.envs.cfg import Latency
 from genelab.envs.entity import Entity
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import BodyRefs, EntityRef
 from genelab.mdp.events import stream_of
+
+Operation = Literal["set", "add", "scale"]
 
 
 def randomize_friction(
     env: ManagerBasedRlEnv, env_ids: Tensor, geoms: str, low: NonNegative, high: NonNegative
 ) -> None:
     """Sliding friction U(low, high), one value per world for all geoms of the scene whose name matches."""
-    model = env.scene.model
-    ids = [i for i in range(model.ngeom) if re.fullmatch(geoms, model.geom(i).name)]
-    if not ids:
-        raise UserError(f"no geom of the scene matches '{geoms}'")
-    columns = (torch.tensor(ids, device=env.device), 0)
-    _randomize(env, env_ids, "geom_friction", columns, "set", low, high, shared=True)
+    _randomize(env, env_ids, "geom_friction", (_geoms(env, geoms), 0), "set", low, high, shared=True)
+
+
+def randomize_contacts(
+    env: ManagerBasedRlEnv,
+    env_ids: Tensor,
+    geoms: str,
+    time_constant: NonNegativeInterval,
+    impedance: NonNegativeInterval,
+    depth: NonNegativeInterval,
+) -> None:
+    """Softness of contacts, one draw per world for all geoms of the scene whose name matches.
+
+    Their time constant (solref) times U(time_constant), their impedance at first touch (solimp) U(impedance), which
+    rises to its full value over U(depth) metres. A contact has the mean of its two sides: name both.
+    """
+    ids = _geoms(env, geoms)
+    _randomize(env, env_ids, "geom_solref", (ids, 0), "scale", *time_constant, shared=True)
+    _randomize(env, env_ids, "geom_solimp", (ids, 0), "set", *impedance, shared=True)
+    _randomize(env, env_ids, "geom_solimp", (ids, 2), "set", *depth, shared=True)
+
+
+def randomize_contact_model(env: ManagerBasedRlEnv, env_ids: Tensor, share: Share, impratio: PositiveInterval) -> None:
+    """Elliptic friction cones with an impratio of exp(U(log low, log high)) in a share of the worlds.
+
+    Such a world takes up to 1.6 times as long to simulate, the more the higher its impratio.
+    """
+    other = _draw(env, env_ids, "cone", (), 0.0, 1.0) < share
+    low, high = impratio
+    drawn = _draw(env, env_ids, "impratio", (), math.log(low), math.log(high)).exp()
+    for field, values in (("cone", torch.ones_like(drawn)), ("impratio", drawn)):
+        _write(env, env_ids, field, ..., "set", torch.where(other, values, nominal(env.scene.model, field)))
 
 
 def randomize_mass(
@@ -38,12 +68,16 @@ def randomize_mass(
     low: float,
     high: float,
     operation: Literal["add", "scale"] = "add",
+    shared: bool = False,
     entity: EntityRef | None = None,
 ) -> None:
-    """Mass of bodies plus or times U(low, high)."""
+    """Mass of bodies plus or times U(low, high), each its own or all the same; inertia is scaled with the mass."""
     changed = entity or env.robot
     ids = _columns(env, changed.layout.body_ids)[bodies]
-    _randomize(env, env_ids, "body_mass", ids, operation, low, high, changed)
+    draw = _draw(env, env_ids, "body_mass", (1,) if shared else ids.shape, low, high, changed)
+    _write(env, env_ids, "body_mass", ids, operation, draw)
+    if operation == "scale":
+        _write(env, env_ids, "body_inertia", ids, operation, draw.unsqueeze(-1))
 
 
 def randomize_com(
@@ -61,22 +95,47 @@ def randomize_com(
 
 
 def randomize_gains(
-    env: ManagerBasedRlEnv, env_ids: Tensor, low: NonNegative, high: NonNegative, entity: EntityRef | None = None
+    env: ManagerBasedRlEnv,
+    env_ids: Tensor,
+    low: NonNegative,
+    high: NonNegative,
+    shared: bool = False,
+    entity: EntityRef | None = None,
 ) -> None:
-    """Stiffness and damping of all servos, each times its own U(low, high)."""
+    """Stiffness and damping of all servos, each times its own U(low, high), or all servos' times one of each."""
     changed = entity or env.robot
     ids = _columns(env, changed.layout.actuator_ids)
     for field in ("actuator_kp", "actuator_kd"):
-        _randomize(env, env_ids, field, ids, "scale", low, high, changed)
+        _randomize(env, env_ids, field, ids, "scale", low, high, changed, shared)
+
+
+def randomize_joints(
+    env: ManagerBasedRlEnv,
+    env_ids: Tensor,
+    field: Literal["joint_armature", "joint_damping", "joint_friction"],
+    low: NonNegative,
+    high: NonNegative,
+    shared: bool = False,
+    entity: EntityRef | None = None,
+) -> None:
+    """Rotor inertia, damping or dry friction of all joints, each times its own U(low, high), or all times one."""
+    changed = entity or env.robot
+    _randomize(env, env_ids, field, _columns(env, changed.layout.qvel_ids), "scale", low, high, changed, shared)
 
 
 def randomize_armature(
     env: ManagerBasedRlEnv, env_ids: Tensor, low: NonNegative, high: NonNegative, entity: EntityRef | None = None
 ) -> None:
     """Rotor inertia of all hinges and slides, each times its own U(low, high)."""
-    changed = entity or env.robot
-    ids = _columns(env, changed.layout.qvel_ids)
-    _randomize(env, env_ids, "joint_armature", ids, "scale", low, high, changed)
+    randomize_joints(env, env_ids, "joint_armature", low, high, entity=entity)
+
+
+def randomize_latency(env: ManagerBasedRlEnv, env_ids: Tensor, low: Latency, high: Latency) -> None:
+    """Actions arrive `low` to `high` control steps late, each number as often, drawn for each action term."""
+    for name, term in env.action_manager.terms.items():
+        if term.cfg.latency[1] > 0:
+            raise UserError(f"action '{name}' has a latency of its own, which every reset would draw again")
+        term.draw_delay(env_ids, low, high)
 
 
 def randomize_gravity(env: ManagerBasedRlEnv, env_ids: Tensor, low: NonNegative, high: NonNegative) -> None:
@@ -101,23 +160,54 @@ def _columns(env: ManagerBasedRlEnv, ids: np.ndarray) -> Tensor:
     return torch.tensor(ids, device=env.device)
 
 
+def _geoms(env: ManagerBasedRlEnv, pattern: str) -> Tensor:
+    """Ids of the geoms of the scene whose name matches."""
+    model = env.scene.model
+    ids = [i for i in range(model.ngeom) if re.fullmatch(pattern, model.geom(i).name)]
+    if not ids:
+        raise UserError(f"no geom of the scene matches '{pattern}'")
+    return torch.tensor(ids, device=env.device)
+
+
 def _randomize(
     env: ManagerBasedRlEnv,
     env_ids: Tensor,
     field: str,
     columns: Any,
-    operation: Literal["set", "add", "scale"],
+    operation: Operation,
     low: float,
     high: float,
     entity: Entity | None = None,
     shared: bool = False,
 ) -> None:
     """Draw U(low, high) for some columns of a model field, one value for all of them if `shared`."""
+    compiled = nominal(env.scene.model, field).to(env.device)[columns]
+    shape = (1,) * compiled.dim() if shared else compiled.shape
+    _write(env, env_ids, field, columns, operation, _draw(env, env_ids, field, shape, low, high, entity))
+
+
+def _draw(
+    env: ManagerBasedRlEnv,
+    env_ids: Tensor,
+    field: str,
+    shape: tuple[int, ...],
+    low: float,
+    high: float,
+    entity: Entity | None = None,
+) -> Tensor:
+    """U(low, high) from the stream of a model field, of this shape for each world."""
+    env.engine.require(field, "the event")
+    stream = stream_of(env, f"event/{field}", entity or env.robot)
+    return env.streams.uniform(stream, (len(env_ids), *shape), low, high)
+
+
+def _write(
+    env: ManagerBasedRlEnv, env_ids: Tensor, field: str, columns: Any, operation: Operation, draw: Tensor
+) -> None:
+    """Set, move or scale some columns of a model field, from the compiled scene's values."""
     env.engine.require(field, "the event")
     values = env.engine.model_field(field)[env_ids]
     compiled = nominal(env.scene.model, field).to(env.device)[columns]
-    shape = (len(env_ids), *(1,) * compiled.dim()) if shared else (len(env_ids), *compiled.shape)
-    draw = env.streams.uniform(stream_of(env, f"event/{field}", entity or env.robot), shape, low, high)
     drawn = {"set": draw, "add": compiled + draw, "scale": compiled * draw}[operation]
     values[(slice(None), *(columns if isinstance(columns, tuple) else (columns,)))] = drawn
     env.engine.set_model_field(field, env_ids, values)

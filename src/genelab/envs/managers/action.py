@@ -37,7 +37,7 @@ class ActionTerm:
     def process(self, action: Tensor) -> None:
         """Take this step's raw action and act on what arrives at the robot now."""
         applied = action
-        if self.cfg.latency[1] > 0:
+        if len(self._recent) > 1:
             self._recent = torch.cat((action.unsqueeze(0), self._recent[:-1]))
             applied = self._recent[self.delay, torch.arange(len(self.delay), device=action.device)]
         if self.cfg.noise > 0.0:
@@ -48,10 +48,17 @@ class ActionTerm:
         """Write the engine's controls for an action (N, dim)."""
         raise NotImplementedError
 
+    def draw_delay(self, env_ids: Tensor, low: int, high: int) -> None:
+        """Delay actions in these worlds by a number of control steps from `low` to `high`, until it is drawn again."""
+        missing = high + 1 - len(self._recent)
+        if missing > 0:
+            self._recent = torch.cat((self._recent, self._recent[-1:].expand(missing, -1, -1)))
+        self.delay[env_ids] = self.env.streams.integers(self.stream, (len(env_ids),), low, high)
+
     def reset(self, env_ids: Tensor) -> None:
+        self._recent[:, env_ids] = 0.0
         if self.cfg.latency[1] > 0:
-            self._recent[:, env_ids] = 0.0
-            self.delay[env_ids] = self.env.streams.integers(self.stream, (len(env_ids),), *self.cfg.latency)
+            self.draw_delay(env_ids, *self.cfg.latency)
 
     def describe(self) -> dict[str, Any]:
         """What a deployed controller must know about this term."""

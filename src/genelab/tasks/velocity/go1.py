@@ -53,8 +53,10 @@ def rough_ppo() -> RslRlOnPolicyRunnerCfg:
 
 
 _FLAT_CPU = {**quadruped.cpu_preset(GO1, worlds=512, iterations=300), **quadruped.shaping("feet", iterations=150)}
+_ROBUST = quadruped.robust(feet="robot/.*_foot", trunk="trunk")
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": _FLAT_CPU,
+    "robust": {**_FLAT_CPU, **_ROBUST},
     "spo": {
         "agent.algorithm": "spo",
         **_FLAT_CPU,
@@ -63,10 +65,9 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.max_learning_rate": 1e-2,
     },
 }
-ROUGH_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {
-        **quadruped.cpu_preset(GO1, worlds=512, iterations=800),
-        "agent.actor.distribution.state_dependent": False,  # as on flat ground, where its policy comes from
-    }
+_ROUGH_CPU = {
+    **quadruped.cpu_preset(GO1, worlds=512, iterations=800),
+    "agent.actor.distribution.state_dependent": False,  # as on flat ground, where its policy comes from
 }
+ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": _ROUGH_CPU, "robust": {**_ROUGH_CPU, **_ROBUST}}
 """To be started from a policy for flat ground: ``--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0``."""

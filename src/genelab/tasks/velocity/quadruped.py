@@ -1,9 +1,10 @@
 """What four-legged robots share in the velocity tasks: rewards, and how they learn to walk on few cores."""
 
+from collections.abc import Callable
 from typing import Any
 
 from genelab import mdp
-from genelab.envs import RampCfg, RewardTermCfg
+from genelab.envs import EventTermCfg, RampCfg, RewardTermCfg
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.tasks.velocity.builder import COMMAND, VelocityRobot
 
@@ -69,4 +70,32 @@ def cpu_preset(robot: VelocityRobot, worlds: int, iterations: int) -> dict[str, 
         "agent.algorithm.decay_learning_rate": True,
         "agent.algorithm.desired_kl": 0.02,
         "agent.algorithm.symmetry": RslRlSymmetryCfg(table=robot.mirror),
+    }
+
+
+def robust(*, feet: str, trunk: str) -> dict[str, Any]:
+    """What differs from world to world in training, as changes by a preset; evaluation is without it.
+
+    `feet` matches the geoms that walk, by their names in the scene, and `trunk` is the body that may carry something.
+    One draw holds for all joints of a robot: draws of their own would cancel out.
+    """
+    joints: dict[str, Any] = {"low": 0.4, "high": 2.2, "shared": True}
+    soft = {"time_constant": (1.0, 2.0), "impedance": (0.2, 0.9), "depth": (0.001, 0.015)}
+    table: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
+        "gains": (mdp.randomize_gains, {"low": 0.75, "high": 1.3, "shared": True}),
+        "damping": (mdp.randomize_joints, {"field": "joint_damping", **joints}),
+        "dry_friction": (mdp.randomize_joints, {"field": "joint_friction", **joints}),
+        "mass": (
+            mdp.randomize_mass,
+            {"bodies": ".*", "low": 0.9, "high": 1.3, "operation": "scale", "shared": True},
+        ),
+        "com": (mdp.randomize_com, {"bodies": trunk, "offset": (0.03, 0.03, 0.03)}),
+        "friction": (mdp.randomize_friction, {"geoms": feet, "low": 0.4, "high": 1.2}),
+        "contacts": (mdp.randomize_contacts, {"geoms": f"{feet}|ground", **soft}),
+        "contact_model": (mdp.randomize_contact_model, {"share": 0.1, "impratio": (1.0, 100.0)}),
+        "latency": (mdp.randomize_latency, {"low": 0, "high": 1}),
+    }
+    return {
+        f"env.events.{name}": EventTermCfg(func, mode="startup", params=params)
+        for name, (func, params) in table.items()
     }
