@@ -177,43 +177,19 @@ def agent(**symmetry: Any) -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-def batch_of(env: ManagerBasedRlEnv, size: int) -> Any:
-    """Random observations; everything else says which sample it belongs to."""
-    torch.manual_seed(0)
-    obs = TensorDict({name: torch.randn(size, value.shape[1]) for name, value in env.obs.items()}, batch_size=[size])
-    column = torch.arange(float(size))[:, None]
-    batch = RolloutStorage.Batch(obs, torch.ones(size, 12), column, column, column, column)
-    batch.old_distribution_params = (column.expand(size, 12), column.expand(size, 12))
-    return batch
-
-
 def test_a_batch_is_followed_by_its_mirror_image(env: ManagerBasedRlEnv) -> None:
-    mirror, batch = Mirror(env, MIRROR), batch_of(env, 2)
-    (made,) = MirrorImages(RslRlSymmetryCfg(table=MIRROR), mirror).versions(batch)
-    assert torch.equal(made.observations["policy"][:2], batch.observations["policy"])
-    assert torch.equal(made.observations["policy"][2:], mirror.groups["policy"](batch.observations["policy"]))
-    assert made.actions[2].tolist() == [-1.0, 1.0, 1.0] * 4
-    assert made.returns.flatten().tolist() == [0.0, 1.0, 0.0, 1.0]
-
-
-def test_alternating_epochs_see_every_sample_once_as_it_is_and_once_in_the_mirror(env: ManagerBasedRlEnv) -> None:
-    mirror, batch = Mirror(env, MIRROR), batch_of(env, 5)
-    versions = MirrorImages(RslRlSymmetryCfg(table=MIRROR, alternate=True), mirror).versions(batch)
-    kept = [[0, 1, 2], [3, 4]]
-    for made, mine, others in zip(versions, kept, kept[::-1], strict=True):
-        obs, size = made.observations["policy"], len(mine)
-        assert made.returns.flatten().tolist() == [*mine, *others]
-        assert torch.equal(obs[:size], batch.observations["policy"][mine])
-        assert torch.equal(obs[size:], mirror.groups["policy"](batch.observations["policy"][others]))
-        assert made.old_distribution_params[0][:, 0].tolist() == mine  # only of samples that are no images
-
-
-def test_alternating_epochs_learn_with_and_without_a_mirror_loss(env: ManagerBasedRlEnv) -> None:
-    learner = RslRlLearner(env, agent(alternate=True), infos={})
-    losses, *_ = learner.run_iteration()
-    assert "symmetry" not in losses  # it would take another pass through the network
-    assert all(np.isfinite(value) for value in losses.values())
-    assert np.isfinite(asymmetry_while_learning(env, alternate=True, mirror_loss=1.0))
+    mirror = Mirror(env, MIRROR)
+    obs = TensorDict({name: torch.randn_like(value) for name, value in env.obs.items()}, batch_size=[2])
+    column = torch.arange(2.0)[:, None]
+    batch = RolloutStorage.Batch(obs, torch.ones(2, 12), column, column, column, column)
+    MirrorImages(RslRlSymmetryCfg(table=MIRROR), mirror).append(batch)
+    assert batch.observations is not None
+    assert batch.actions is not None
+    assert batch.returns is not None
+    assert torch.equal(batch.observations["policy"][:2], obs["policy"])
+    assert torch.equal(batch.observations["policy"][2:], mirror.groups["policy"](obs["policy"]))
+    assert batch.actions[2].tolist() == [-1.0, 1.0, 1.0] * 4
+    assert batch.returns.flatten().tolist() == [0.0, 1.0, 0.0, 1.0]
 
 
 def asymmetry_while_learning(env: ManagerBasedRlEnv, **symmetry: Any) -> float:
@@ -240,4 +216,3 @@ def test_the_symmetry_of_an_agent_survives_being_stored() -> None:
 def test_a_symmetry_that_would_do_nothing_is_an_error() -> None:
     with pytest.raises(UserError, match="leave symmetry out"):
         RslRlSymmetryCfg(table=MIRROR, augment=False).validate()
-    assert "alternate" in RslRlSymmetryCfg(table=MIRROR, augment=False, mirror_loss=1.0).unused_fields()

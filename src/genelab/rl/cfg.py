@@ -134,18 +134,12 @@ class RslRlSymmetryCfg:
     table: MirrorTable
     augment: bool = True
     """Learn from the mirror image of every sample too."""
-    alternate: bool = False
-    """Learn from one half of the samples and the mirror images of the other half in an epoch, and from the rest in the
-    next one: an epoch takes half as long."""
     mirror_loss: NonNegative = 0.0
     """Weight of the squared difference between the action in the mirror and the mirrored action."""
 
     def validate(self) -> None:
         if not self.augment and self.mirror_loss == 0.0:
             raise UserError("augment is false and mirror_loss zero: leave symmetry out instead")
-
-    def unused_fields(self) -> dict[str, str]:
-        return {} if self.augment else {"alternate": "augment is false, so nothing is learnt from mirror images"}
 
 
 @dataclass(kw_only=True)

@@ -144,18 +144,19 @@ class PPO(RslRlPPO, Method):
         """The mini-batches of all epochs. Every epoch has the same ones, so they are gathered and mirrored once."""
         if self.memory():
             yield from map(
-                self._normalized,
+                self._prepared,
                 self.storage.recurrent_mini_batch_generator(self.num_mini_batches, self.num_learning_epochs),
             )
             return
-        batches = map(self._normalized, self.storage.mini_batch_generator(self.num_mini_batches, 1))
-        versions = [[batch] if self.symmetry is None else self.symmetry.versions(batch) for batch in batches]
-        for epoch in range(self.num_learning_epochs):
-            yield from (each[epoch % len(each)] for each in versions)
+        batches = [self._prepared(batch) for batch in self.storage.mini_batch_generator(self.num_mini_batches, 1)]
+        for _ in range(self.num_learning_epochs):
+            yield from batches
 
-    def _normalized(self, batch: Any) -> Batch:
+    def _prepared(self, batch: Any) -> Batch:
         if self.normalize_advantage_per_mini_batch:
             batch.advantages = (batch.advantages - batch.advantages.mean()) / (batch.advantages.std() + 1e-8)
+        if self.symmetry is not None:
+            self.symmetry.append(batch)
         return batch
 
     def _learn(self, batch: Any) -> dict[str, Tensor]:
@@ -177,10 +178,9 @@ class PPO(RslRlPPO, Method):
         }
         loss = losses["surrogate"] + self.value_loss_coef * losses["value"] - self.entropy_coef * entropy
         if self.symmetry is not None:
-            asymmetry = self.symmetry.loss(self.actor, batch, size)
-            if asymmetry is not None:
-                losses["symmetry"] = asymmetry
-                loss = loss + self.symmetry.cfg.mirror_loss * asymmetry
+            losses["symmetry"] = self.symmetry.loss(self.actor, batch, size)
+            if self.symmetry.cfg.mirror_loss > 0.0:
+                loss = loss + self.symmetry.cfg.mirror_loss * losses["symmetry"]
         self.optimizer.zero_grad()
         loss.backward()
         clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)

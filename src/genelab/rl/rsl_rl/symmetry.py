@@ -1,6 +1,5 @@
 """Mirror symmetry for learners: images of the samples of a batch, and how far a policy is from being symmetric."""
 
-import copy
 from typing import Any
 
 import torch
@@ -21,41 +20,23 @@ class MirrorImages:
         self.cfg = cfg
         self._mirror = mirror
 
-    def versions(self, batch: Any) -> list[Any]:
-        """What epochs learn from in turn, made from a batch once: samples, and behind them mirror images."""
+    def append(self, batch: Any) -> None:
+        """Put the mirror images behind the samples of a batch, if they are to be learnt from."""
         if not self.cfg.augment:
-            return [batch]
-        samples = torch.arange(len(batch.actions), device=batch.actions.device)
-        if not self.cfg.alternate:
-            return [self._with_images(batch, samples, samples)]
-        halves = samples.tensor_split(2)
-        return [self._with_images(batch, *pair) for pair in (halves, halves[::-1])]
+            return
+        batch.observations = torch.cat((batch.observations, self._of(batch.observations)))  # type: ignore[arg-type]
+        batch.actions = torch.cat((batch.actions, self._mirror.action(batch.actions)))
+        for name in ("old_actions_log_prob", "values", "advantages", "returns"):
+            setattr(batch, name, getattr(batch, name).repeat(2, 1))
 
-    def loss(self, actor: Any, batch: Any, size: int) -> Tensor | None:
+    def loss(self, actor: Any, batch: Any, size: int) -> Tensor:
         """Mean squared difference between the action in the mirror and the mirrored action.
 
-        The actor has just seen the batch, whose first `size` samples are no mirror images. None where it would take
-        another pass through the network that nothing is learnt from.
+        The actor has just seen the batch, whose first `size` samples are no mirror images.
         """
         actions = actor.output_mean
-        if self.cfg.augment and not self.cfg.alternate:
-            in_the_mirror = actions[size:]
-        elif self.cfg.mirror_loss > 0.0:
-            in_the_mirror = actor(self._of(batch.observations[:size]))
-        else:
-            return None
+        in_the_mirror = actions[size:] if self.cfg.augment else actor(self._of(batch.observations))
         return mse_loss(in_the_mirror, self._mirror.action(actions[:size]).detach())
-
-    def _with_images(self, batch: Any, kept: Tensor, mirrored: Tensor) -> Any:
-        """A batch of the samples `kept`, followed by the mirror images of the samples `mirrored`."""
-        made = copy.copy(batch)
-        made.observations = torch.cat((batch.observations[kept], self._of(batch.observations[mirrored])))
-        made.actions = torch.cat((batch.actions[kept], self._mirror.action(batch.actions[mirrored])))
-        both = torch.cat((kept, mirrored))
-        for name in ("old_actions_log_prob", "values", "advantages", "returns"):
-            setattr(made, name, getattr(batch, name)[both])
-        made.old_distribution_params = tuple(params[kept] for params in batch.old_distribution_params)
-        return made
 
     def _of(self, obs: TensorDict) -> TensorDict:
         images = self._mirror.observations({name: obs[name] for name in self._mirror.groups})
