@@ -52,11 +52,18 @@ def rough_ppo() -> RslRlOnPolicyRunnerCfg:
     return agents.rough_ppo(max_iterations=6000)
 
 
-_FLAT_CPU = {**quadruped.cpu_preset(GO1, worlds=512, iterations=300), **quadruped.shaping("feet", iterations=150)}
+_SMALL, _LARGE = (64, 64, 64), (128, 128, 128)
+_SHAPING = quadruped.shaping("feet", iterations=180)
+_FLAT_CPU = {**quadruped.cpu_preset(GO1, worlds=512, iterations=390, layers=_SMALL), **_SHAPING}
 _ROBUST = quadruped.robust(feet="robot/.*_foot", trunk="trunk")
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": _FLAT_CPU,
-    "robust": {**_FLAT_CPU, **_ROBUST},
+    "robust": {**quadruped.cpu_preset(GO1, worlds=512, iterations=600, layers=_LARGE), **_SHAPING, **_ROBUST},
+    "long": {
+        **quadruped.cpu_preset(GO1, worlds=512, iterations=2400, layers=_LARGE),
+        **_SHAPING,
+        "agent.algorithm.entropy_coef": 0.001,
+    },
     "spo": {
         "agent.algorithm": "spo",
         **_FLAT_CPU,
@@ -66,7 +73,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 _ROUGH_CPU = {
-    **quadruped.cpu_preset(GO1, worlds=512, iterations=800),
+    **quadruped.cpu_preset(GO1, worlds=512, iterations=800, layers=_LARGE),
     "agent.actor.distribution.state_dependent": False,  # as on flat ground, where its policy comes from
 }
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": _ROUGH_CPU, "robust": {**_ROUGH_CPU, **_ROBUST}}

@@ -36,35 +36,38 @@ def rewards(*, feet: str, feet_sites: tuple[str, ...], legs: str, height: float)
 
 
 def shaping(feet: str, iterations: int) -> dict[str, Any]:
-    """What leads out of standing still, as changes by a preset; gone after so many iterations (docs/go1-study.md).
+    """What leads out of standing still, as changes by a preset; gone after twice so many iterations (see docs).
 
     Progress along the command and a trot pay at first; penalties on joint accelerations and changes of action come in
-    slowly; commands are small for half as long.
+    slowly; commands are small for half as long. Progress stays twice as long as the rest: slow commands and turns are
+    learnt last.
     """
     steps = iterations * RslRlOnPolicyRunnerCfg().num_steps_per_env
 
-    def fade() -> RampCfg:
+    def fade(steps: int) -> RampCfg:
         return RampCfg(start=1.0, end=0.0, steps=steps)
 
     trot = {"feet": feet, "command": COMMAND, "threshold": 0.1}
+    share = {"command": COMMAND, "smallest": 0.3}
     return {
-        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params={"command": COMMAND}, ramp=fade()),
-        "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=fade()),
+        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=share, ramp=fade(2 * steps)),
+        "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=fade(steps)),
         "env.rewards.joint_acc.ramp": RampCfg(start=0.05, end=1.0, steps=steps),
         "env.rewards.action_rate.ramp": RampCfg(start=0.05, end=1.0, steps=steps),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
     }
 
 
-def cpu_preset(robot: VelocityRobot, worlds: int, iterations: int) -> dict[str, Any]:
+def cpu_preset(robot: VelocityRobot, worlds: int, iterations: int, layers: tuple[int, ...]) -> dict[str, Any]:
     """Small networks, few worlds, larger steps of physics and of learning, and the robot's symmetry."""
     return {
         "env.num_envs": worlds,
-        "env.simulation.dt": 0.005,
-        "env.decimation": 4,
+        "env.simulation.dt": 0.02 / 3,
+        "env.decimation": 3,
+        "env.simulation.iterations": 4,  # of the solver: a policy returns the same with 100
         "agent.max_iterations": iterations,
-        "agent.actor.hidden_dims": (128, 128, 128),
-        "agent.critic.hidden_dims": (128, 128, 128),
+        "agent.actor.hidden_dims": layers,
+        "agent.critic.hidden_dims": layers,
         "agent.algorithm.num_learning_epochs": 4,
         "agent.algorithm.max_learning_rate": 3e-3,
         "agent.algorithm.decay_learning_rate": True,
