@@ -1,130 +1,34 @@
 """Agent configs. The type of a task's agent config selects the backend that trains it."""
 
+import math
 import os
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from genelab.core.errors import UserError, hint
 from genelab.core.ranges import (
     Count,
     CountOrZero,
     NonNegative,
-    NotEmpty,
     Positive,
-    PositiveInterval,
     Range,
     Seed,
     Share,
-    Size,
     Sizes,
     Threads,
 )
+from genelab.rl.model_cfg import RslRlCnnModelCfg as RslRlCnnModelCfg  # files name it here
+from genelab.rl.model_cfg import RslRlDistributionCfg, RslRlModelCfg, StandardDeviation
 from genelab.scene.mirror import MirrorTable
 
 Epochs = Annotated[int, Range(1, 1000)]
 MiniBatches = Annotated[int, Range(1, 1_000_000)]
 RolloutSteps = Annotated[int, Range(1, 100_000)]
-StandardDeviation = Annotated[float, Range(1e-6, 1e6)]
 ClipParam = Annotated[float, Range(0, open_low=True)]
 LearningRate = Annotated[float, Range(0, 1e3)]
 
 DEMO_VARIABLE = "GENELAB_SB3_DEMO_PATH"
 """Environment variable that names a file of demonstrations."""
-
-
-@dataclass(kw_only=True)
-class RslRlDistributionCfg:
-    """A Gaussian over actions with a learnt standard deviation."""
-
-    init_std: StandardDeviation = 1.0
-    std_type: Literal["scalar", "log"] = "scalar"
-    state_dependent: bool = False
-    """Let the network output the standard deviation too."""
-    std_range: PositiveInterval = (1e-6, 1e6)
-    """Bounds on the standard deviation."""
-
-    def arguments(self) -> dict[str, Any]:
-        """The config as rsl_rl's networks take it."""
-        kind = "HeteroscedasticGaussianDistribution" if self.state_dependent else "GaussianDistribution"
-        settings = {"init_std": self.init_std, "std_type": self.std_type, "std_range": list(self.std_range)}
-        return {"class_name": kind, **settings}
-
-
-@dataclass(kw_only=True)
-class RslRlModelCfg:
-    """An MLP, behind a recurrent layer if `rnn_type` says so. The type of a model config selects the network class."""
-
-    variants: ClassVar[dict[str, str]] = {
-        "mlp": "genelab.rl.cfg:RslRlModelCfg",
-        "cnn": "genelab.rl.cfg:RslRlCnnModelCfg",
-    }
-    """The kinds of network there are, as a user names them."""
-
-    hidden_dims: Sizes = (128, 128)
-    activation: Literal[
-        "elu", "selu", "relu", "crelu", "lrelu", "tanh", "sigmoid", "softplus", "gelu", "swish", "mish"
-    ] = "elu"
-    obs_normalization: bool = True
-    """Normalise observations by their running mean and standard deviation."""
-    rnn_type: Literal["lstm", "gru"] | None = None
-    """The one knob that makes the network recurrent."""
-    rnn_hidden_dim: Size = 64
-    rnn_num_layers: Annotated[int, Range(1, 16)] = 1
-    distribution: RslRlDistributionCfg | None = None
-    """What the outputs parametrise; None for a critic."""
-
-    def unused_fields(self) -> dict[str, str]:
-        if self.rnn_type is not None:
-            return {}
-        reason = "rnn_type is none, so there is no recurrent layer (set rnn_type to lstm or gru)"
-        return {"rnn_hidden_dim": reason, "rnn_num_layers": reason}
-
-    @property
-    def is_recurrent(self) -> bool:
-        return self.rnn_type is not None
-
-    @property
-    def network(self) -> str:
-        """``"module:Class"`` of the network."""
-        return f"genelab.rl.rsl_rl.networks:{'RnnNetwork' if self.is_recurrent else 'MlpNetwork'}"
-
-    def arguments(self) -> dict[str, Any]:
-        """What the network's class is made with, beside its inputs and outputs."""
-        common = {
-            "hidden_dims": list(self.hidden_dims),
-            "activation": self.activation,
-            "obs_normalization": self.obs_normalization,
-            "distribution_cfg": None if self.distribution is None else self.distribution.arguments(),
-        }
-        if not self.is_recurrent:
-            return common
-        sizes = {"rnn_hidden_dim": self.rnn_hidden_dim, "rnn_num_layers": self.rnn_num_layers}
-        return {**common, "rnn_type": self.rnn_type, **sizes}
-
-
-@dataclass(kw_only=True)
-class RslRlCnnModelCfg(RslRlModelCfg):
-    """An MLP behind convolutions of the observation groups that are images."""
-
-    channels: Annotated[tuple[Annotated[int, Range(1, 1024)], ...], NotEmpty(16)] = (16, 32)
-    """Output channels of each convolution."""
-    kernel_sizes: Annotated[tuple[Annotated[int, Range(1, 64)], ...], NotEmpty(16)] = (5, 3)
-    strides: Annotated[tuple[Annotated[int, Range(1, 64)], ...], NotEmpty(16)] = (2, 2)
-
-    def validate(self) -> None:
-        if not len(self.channels) == len(self.kernel_sizes) == len(self.strides):
-            raise UserError("channels, kernel_sizes and strides must be equally many: one of each per convolution")
-        if self.is_recurrent:
-            raise UserError("rnn_type does not go with convolutions: rsl_rl has no such network")
-
-    @property
-    def network(self) -> str:
-        return "genelab.rl.rsl_rl.networks:CnnNetwork"
-
-    def arguments(self) -> dict[str, Any]:
-        layers = {"output_channels": self.channels, "kernel_size": self.kernel_sizes, "stride": self.strides}
-        convolutions = {name: list(values) for name, values in layers.items()}
-        return {**super().arguments(), "cnn_cfg": {**convolutions, "activation": self.activation}}
 
 
 @dataclass(kw_only=True)
@@ -157,15 +61,23 @@ class RslRlPpoCfg:
     num_learning_epochs: Epochs = 5
     num_mini_batches: MiniBatches = 4
     """At most as many as there are samples in an iteration; recurrent networks: as there are worlds."""
+    mini_batch_size: Annotated[int, Range(1, 1_000_000_000)] | None = None
+    """Samples in a mini-batch, at most: in place of `num_mini_batches`, as many equal mini-batches as that takes."""
     clip_param: ClipParam = 0.2
     gamma: Share = 0.99
     lam: Share = 0.95
+    reward_scale: Positive = 1.0
+    """What the learner multiplies rewards with. Returns that are logged and evaluated are not scaled."""
     value_loss_coef: NonNegative = 1.0
     use_clipped_value_loss: bool = True
+    normalize_v_targets: bool = False
+    """Let the critic predict returns less their running mean, in units of their running standard deviation."""
     entropy_coef: NonNegative = 0.005
     learning_rate: LearningRate = 1e-3
-    schedule: Literal["adaptive", "fixed"] = "adaptive"
-    """Adaptive: the learning rate follows the KL divergence of the updates."""
+    schedule: Literal["adaptive", "fixed", "linear"] = "adaptive"
+    """Adaptive: the learning rate follows the KL divergence of the updates. Linear: it falls to `min_learning_rate`."""
+    min_learning_rate: LearningRate = 0.0
+    """Where the linear schedule ends, with the training."""
     desired_kl: Positive = 0.01
     max_learning_rate: LearningRate = 1e-2
     """Upper end of the adaptive learning rate."""
@@ -180,11 +92,20 @@ class RslRlPpoCfg:
     symmetry: RslRlSymmetryCfg | None = None
     """For robots with equal sides. Not with recurrent networks."""
 
+    def validate(self) -> None:
+        if self.schedule == "linear" and self.min_learning_rate > self.learning_rate:
+            raise UserError(f"min_learning_rate must be at most {self.learning_rate:g}, the rate that it falls from")
+
     def unused_fields(self) -> dict[str, str]:
-        if self.schedule == "adaptive":
-            return {}
         adaptive = ("desired_kl", "max_learning_rate", "decay_learning_rate")
-        return dict.fromkeys(adaptive, "the schedule of the learning rate is fixed")
+        readers = {"adaptive": adaptive, "linear": ("min_learning_rate",)}
+        others = [name for schedule, names in readers.items() if schedule != self.schedule for name in names]
+        unused = dict.fromkeys(others, f"the schedule of the learning rate is {self.schedule}")
+        return unused | ({} if self.mini_batch_size is None else {"num_mini_batches": "mini_batch_size is given"})
+
+    def mini_batches(self, samples: int) -> int:
+        """Mini-batches of an iteration with so many samples."""
+        return self.num_mini_batches if self.mini_batch_size is None else math.ceil(samples / self.mini_batch_size)
 
 
 @dataclass(kw_only=True)
@@ -197,7 +118,11 @@ class RslRlOnPolicyRunnerCfg:
     seed: Seed = 42
     max_iterations: CountOrZero = 150
     num_steps_per_env: RolloutSteps = 24
-    """Control steps per world and iteration."""
+    """Actions per world and rollout."""
+    num_unrolls: Annotated[int, Range(1, 1000)] = 1
+    """Rollouts per iteration, one after the other. The advantages of one end with the value of its last observation."""
+    action_repeat: Annotated[int, Range(1, 1000)] = 1
+    """Control steps that each action is held for, in training and by the deployed policy; its reward is their sum."""
     save_interval: Count = 50
     """Iterations between two checkpoints."""
     obs_groups: dict[str, tuple[str, ...]] = field(
@@ -215,12 +140,30 @@ class RslRlOnPolicyRunnerCfg:
     Recorded in the run, because it changes the last bits of the weights.
     """
 
+    @property
+    def actions_per_iteration(self) -> int:
+        """Actions per world and iteration."""
+        return self.num_steps_per_env * self.num_unrolls
+
+    @property
+    def is_recurrent(self) -> bool:
+        return self.actor.is_recurrent or self.critic.is_recurrent
+
+    def validate(self) -> None:
+        if self.action_repeat > 1 and self.is_recurrent:
+            raise UserError("action_repeat goes with networks without memory: set rnn_type to none")
+
     def check_samples(self, num_envs: int) -> None:
         """Raise if an iteration in so many worlds has fewer samples than there are mini-batches."""
-        recurrent = self.actor.is_recurrent or self.critic.is_recurrent
-        samples = num_envs * (1 if recurrent else self.num_steps_per_env)
-        what = "worlds, which recurrent networks learn from as a whole" if recurrent else "samples in an iteration"
-        _check_mini_batches("agent.algorithm.num_mini_batches", self.algorithm.num_mini_batches, samples, what)
+        every = num_envs * self.actions_per_iteration
+        samples, what = num_envs, "worlds, which recurrent networks learn from as a whole"
+        if not self.is_recurrent:
+            samples, what = every, "samples in an iteration"
+        number = self.algorithm.mini_batches(every)
+        if self.algorithm.mini_batch_size is None:
+            _check_mini_batches("agent.algorithm.num_mini_batches", number, samples, what)
+        elif number > samples:
+            raise UserError(f"agent.algorithm.mini_batch_size asks for {number} mini-batches of {samples} {what}")
 
 
 def _check_mini_batches(path: str, number: int, samples: int, what: str) -> None:

@@ -120,6 +120,32 @@ class Convolutional(Deployed):
         return {"normalization_baked": self._normalizes}
 
 
+class Held(Deployed):
+    """A module without state of its own that acts every `repeat` control steps, from the start of an episode on.
+
+    In between, the action is held. The state is that action, and for how many control steps it has been held.
+    """
+
+    def __init__(self, module: Deployed, actions: int, repeat: int):
+        super().__init__(module.obs_groups, module.obs_dim)
+        self.module, self.repeat = module, repeat
+        self.image_groups, self.image_shapes = module.image_groups, module.image_shapes
+        self.state_shapes = {"held": (1, actions + 1)}
+
+    def forward(self, obs: Tensor, images: list[Tensor], state: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        return self.hold(self.module(obs, images, state)[0], state)
+
+    def hold(self, fresh: Tensor, state: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        """Take over fresh actions where it is time to act."""
+        held, age = state[0][0, :, :-1], state[0][0, :, -1:]
+        actions = torch.where(age == 0, fresh, held)
+        age = torch.where(age + 1 < self.repeat, age + 1, torch.zeros_like(age))
+        return actions, [torch.cat((actions, age), dim=-1).unsqueeze(0)]
+
+    def describe(self) -> dict[str, Any]:
+        return {**self.module.describe(), "action_repeat": self.repeat}
+
+
 class DeployedPolicy(Policy):
     """Runs a deployed module in `num_envs` worlds.
 
@@ -159,6 +185,8 @@ class DeployedPolicy(Policy):
         else:
             self._require_finite(obs)  # libraries refuse to draw from what is not
             actions = self._sample(obs)
+            if isinstance(self._module, Held):
+                actions, self.state = self._module.hold(actions, self.state)
         if not is_finite(actions):
             self._require_finite(obs)
             raise RunStopped("the policy's actions are not finite: its numbers overflow")

@@ -37,6 +37,7 @@ def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[GroupLayo
         "actions": actions,
         "sensors": {name: sensor.describe() for name, sensor in env.sensors.items()},
         "normalization_baked": deployed.describe()["normalization_baked"],
+        "action_repeat": deployed.describe().get("action_repeat", 1),
         "is_recurrent": bool(deployed.state_shapes),
         "recurrent": _recurrent(deployed),
         "robot": _robot(env, env.robot),

@@ -1,9 +1,11 @@
 """Layers that the libraries' networks are put together from."""
 
 import itertools
+import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "elu": nn.ELU,
@@ -39,6 +41,11 @@ class Standardize(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.clamp((x - self.mean) / self.std, -self.limit, self.limit)
+
+
+def log_tanh_slope(x: Tensor) -> Tensor:
+    """log(1 - tanh(x)²), without loss of precision where tanh saturates."""
+    return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
 def squashed(*layers: nn.Module, scale: float) -> nn.Sequential:

@@ -1,7 +1,8 @@
 """Proximal policy optimisation with rsl_rl's networks, storage and advantages.
 
 An update is rsl_rl's, operation by operation (a test compares the bits), cut into pieces that other methods replace.
-What is added: the value of a cut-off episode is taken where it was cut off, and the learning rate has an upper bound.
+What is added: the value of a cut-off episode is taken where it was cut off, the learning rate has an upper bound, and
+what ``docs/backends.md`` lists under "Settings of PPO".
 """
 
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any, Self
 
 import torch
 from rsl_rl.algorithms import PPO as RslRlPPO  # noqa: N811
+from rsl_rl.modules import EmpiricalNormalization
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 from torch import Tensor, nn
@@ -21,6 +23,7 @@ from genelab.rl.deployed import Deployed
 from genelab.rl.methods.base import Method, batch_of
 from genelab.rl.rsl_rl.networks import make_network
 from genelab.rl.rsl_rl.symmetry import MirrorImages, make_symmetry
+from genelab.rl.rsl_rl.tanh_normal import carried_out
 
 Batch = RolloutStorage.Batch
 
@@ -47,7 +50,7 @@ class PPO(RslRlPPO, Method):
             critic,
             storage,
             num_learning_epochs=cfg.num_learning_epochs,
-            num_mini_batches=cfg.num_mini_batches,
+            num_mini_batches=cfg.mini_batches(storage.num_envs * storage.num_transitions_per_env),
             clip_param=cfg.clip_param,
             gamma=cfg.gamma,
             lam=cfg.lam,
@@ -62,19 +65,23 @@ class PPO(RslRlPPO, Method):
             normalize_advantage_per_mini_batch=cfg.normalize_advantage_per_mini_batch,
             device=device,
         )
+        self.value_normalizer = EmpiricalNormalization(1).to(device) if cfg.normalize_v_targets else None
+        self._finished = 0
+        """Steps of the storage whose returns are computed."""
 
     @classmethod
     def build(cls, env: ManagerBasedRlEnv, cfg: RslRlOnPolicyRunnerCfg) -> Self:
         obs = batch_of(env, env.obs)
         actor = make_network(cfg, "actor", obs, env.num_actions)
         critic = make_network(cfg, "critic", obs, 1)
-        storage = RolloutStorage("rl", env.num_envs, cfg.num_steps_per_env, obs, [env.num_actions], env.device)
+        storage = RolloutStorage("rl", env.num_envs, cfg.actions_per_iteration, obs, [env.num_actions], env.device)
         method = cls(actor, critic, storage, cfg.algorithm, env.device)
         method.symmetry = make_symmetry(cfg, env)
         return method
 
     def networks(self) -> dict[str, nn.Module]:
-        return {"actor": self.actor, "critic": self.critic}
+        networks: dict[str, nn.Module] = {"actor": self.actor, "critic": self.critic}
+        return networks if self.value_normalizer is None else {**networks, "value_normalizer": self.value_normalizer}
 
     def optimizers(self) -> dict[str, Optimizer]:
         return {"optimizer": self.optimizer}
@@ -85,7 +92,10 @@ class PPO(RslRlPPO, Method):
             self.learning_rate = self.optimizer.param_groups[0]["lr"]
 
     def start_iteration(self, progress: float) -> None:
-        if self.cfg.decay_learning_rate:
+        if self.schedule == "linear":
+            first, last = self.cfg.learning_rate, self.cfg.min_learning_rate
+            self._set_learning_rate(first + progress * (last - first))
+        if self.schedule == "adaptive" and self.cfg.decay_learning_rate:
             self._max_learning_rate = self.cfg.max_learning_rate * (1.0 - progress)
             self.learning_rate = self._learning_rate
 
@@ -104,15 +114,35 @@ class PPO(RslRlPPO, Method):
         return self.actor.deployed()  # type: ignore[attr-defined]
 
     def sample(self, obs: TensorDict) -> Tensor:
-        return self.actor(obs, stochastic_output=True)
+        return carried_out(self.actor, self.actor(obs, stochastic_output=True))
+
+    def act(self, obs: TensorDict) -> Tensor:
+        return carried_out(self.actor, super().act(obs))
 
     def process_env_step(self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
         time_outs = extras["time_outs"]
+        rewards = rewards if self.cfg.reward_scale == 1.0 else rewards * self.cfg.reward_scale
         if bool(time_outs.any()):
             ids = time_outs.nonzero().flatten()
             rewards = rewards.clone()
             rewards[ids] += self.gamma * self._final_values(extras["final_obs"], ids)
         super().process_env_step(obs, rewards, dones, {})
+
+    def compute_returns(self, obs: TensorDict) -> None:
+        storage, hidden = self.storage, self.critic.get_hidden_state()
+        next_values = self._values(self.critic(obs).detach())
+        self.critic.reset(hidden_state=hidden)  # the next rollout begins with the same observation
+        values = self._values(storage.values)
+        advantage = torch.zeros_like(next_values)
+        for step in reversed(range(self._finished, storage.step)):
+            goes_on = 1.0 - storage.dones[step].float()
+            delta = storage.rewards[step] + goes_on * self.gamma * next_values - values[step]
+            advantage = delta + goes_on * self.gamma * self.lam * advantage
+            storage.returns[step] = advantage + values[step]
+            next_values = values[step]
+        self._finished = storage.step % storage.num_transitions_per_env
+        if self._finished == 0:
+            self._finish_targets(values)
 
     def update(self) -> dict[str, float]:
         sums: dict[str, Tensor] = {}
@@ -139,6 +169,22 @@ class PPO(RslRlPPO, Method):
             return (batch.returns - values).square()  # type: ignore[operator]
         near = batch.values + (values - batch.values).clamp(-self.clip_param, self.clip_param)  # type: ignore[operator]
         return torch.max((values - batch.returns).square(), (near - batch.returns).square())  # type: ignore[operator]
+
+    def _finish_targets(self, values: Tensor) -> None:
+        """What is learnt from, when all returns of the iteration are known: advantages, and targets of the critic."""
+        storage = self.storage
+        storage.advantages = storage.returns - values
+        if not self.normalize_advantage_per_mini_batch:
+            spread = storage.advantages.std() + 1e-8
+            storage.advantages = (storage.advantages - storage.advantages.mean()) / spread
+        if self.value_normalizer is not None:
+            # Before the update, so that a first critic, whose outputs are near zero, predicts the mean return.
+            self.value_normalizer.update(storage.returns.flatten(0, 1))
+            storage.returns = self.value_normalizer(storage.returns)
+
+    def _values(self, predictions: Tensor) -> Tensor:
+        """What the critic's outputs say about returns."""
+        return predictions if self.value_normalizer is None else self.value_normalizer.inverse(predictions)
 
     def _batches(self) -> Iterator[Batch]:
         """The mini-batches of all epochs. Every epoch has the same ones, so they are gathered and mirrored once."""
@@ -192,10 +238,15 @@ class PPO(RslRlPPO, Method):
     def _adapt_learning_rate(self, batch: Any, params: tuple[Tensor, ...]) -> None:
         """A smaller rate after a step that changed the policy much, a larger one after a step that hardly did."""
         kl = self.actor.get_kl_divergence(batch.old_distribution_params, params).mean()
+        rate = self.learning_rate
         if kl > self.desired_kl * 2.0:
-            self.learning_rate = max(1e-5, self.learning_rate / 1.5)
+            rate = max(1e-5, rate / 1.5)
         elif 0.0 < kl < self.desired_kl / 2.0:
-            self.learning_rate = min(1e-2, self.learning_rate * 1.5)
+            rate = min(1e-2, rate * 1.5)
+        self._set_learning_rate(rate)
+
+    def _set_learning_rate(self, value: float) -> None:
+        self.learning_rate = value
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate
 
@@ -205,10 +256,10 @@ class PPO(RslRlPPO, Method):
         obs = TensorDict(rows, batch_size=[len(ids)])  # type: ignore[arg-type]
         hidden = self.critic.get_hidden_state()
         if hidden is None:
-            return self.critic(obs).detach().squeeze(-1)
+            return self._values(self.critic(obs).detach()).squeeze(-1)
         # A recurrent critic has seen everything up to s_t: let it see one observation more, then take that back.
         self.critic.reset(hidden_state=_rows(hidden, ids))
-        values = self.critic(obs).detach().squeeze(-1)
+        values = self._values(self.critic(obs).detach()).squeeze(-1)
         self.critic.reset(hidden_state=hidden)
         return values
 

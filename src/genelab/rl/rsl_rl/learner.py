@@ -13,9 +13,10 @@ from genelab.core.registry import load
 from genelab.core.threads import one_torch_thread
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import INFO_KEY
-from genelab.rl.deployed import DeployedPolicy
+from genelab.rl.deployed import Deployed, DeployedPolicy, Held
 from genelab.rl.loop import Learner, does_not_fit
 from genelab.rl.methods.base import Method, batch_of
+from genelab.rl.rsl_rl.held import Step, hold
 from genelab.rl.rsl_rl.widen import widen
 from genelab.rl.warm_start import WarmStart
 
@@ -48,7 +49,8 @@ class RslRlLearner(Learner):
 
     @property
     def steps(self) -> int:
-        return self._iteration * self.agent_cfg.num_steps_per_env * self.env.num_envs
+        cfg = self.agent_cfg
+        return self._iteration * cfg.actions_per_iteration * cfg.action_repeat * self.env.num_envs
 
     @property
     def optimiser_steps(self) -> int:
@@ -58,15 +60,12 @@ class RslRlLearner(Learner):
         return self.method.metrics()
 
     def trained_policy(self) -> DeployedPolicy:
-        def sample(obs: dict[str, Tensor]) -> Tensor:
-            return self.method.sample(batch_of(self.env, obs))
-
         return DeployedPolicy(
-            self.method.deployed(), self.env.num_envs, self.env.device, sample=sample, forget=self.method.forget
+            self._deployed(), self.env.num_envs, self.env.device, sample=self._sample, forget=self.method.forget
         )
 
     def policy(self, num_envs: int) -> DeployedPolicy:
-        return DeployedPolicy(copy.deepcopy(self.method.deployed()), num_envs, self.env.device)
+        return DeployedPolicy(copy.deepcopy(self._deployed()), num_envs, self.env.device)
 
     def checkpoint(self) -> dict[str, Any]:
         return {**self.method.checkpoint(), **self.origin()}
@@ -107,16 +106,28 @@ class RslRlLearner(Learner):
         self.method.optimiser_steps = stored(state, "optimiser_steps", CountOrZero)
         torch.set_rng_state(state["torch_rng"])
 
+    def _deployed(self) -> Deployed:
+        module, repeat = self.method.deployed(), self.agent_cfg.action_repeat
+        return module if repeat == 1 else Held(module, self.env.num_actions, repeat)
+
+    def _sample(self, obs: dict[str, Tensor]) -> Tensor:
+        return self.method.sample(batch_of(self.env, obs))
+
     @one_torch_thread()
     @torch.no_grad()
     def _collect(self) -> None:
-        """One rollout into the method's storage, and the returns that follow from it."""
-        obs = batch_of(self.env, self.env.obs)
-        for _ in range(self.agent_cfg.num_steps_per_env):
-            actions = self.method.act(obs)
-            after, rewards, terminated, truncated, extras = self.env.step(actions)
-            obs = batch_of(self.env, after)
-            self.method.process_env_step(obs, rewards, terminated | truncated, {**extras, "time_outs": truncated})
-            if self.hooks.after_step is not None:
-                self.hooks.after_step()
-        self.method.compute_returns(obs)
+        """The rollouts of an iteration into the method's storage, and the returns that follow from them."""
+        cfg, obs = self.agent_cfg, batch_of(self.env, self.env.obs)
+        for _ in range(cfg.num_unrolls):
+            for _ in range(cfg.num_steps_per_env):
+                step = hold(self._step, self.method.act(obs), cfg.action_repeat, self._sample)
+                after, rewards, terminated, truncated, extras = step
+                obs = batch_of(self.env, after)
+                self.method.process_env_step(obs, rewards, terminated | truncated, {**extras, "time_outs": truncated})
+            self.method.compute_returns(obs)
+
+    def _step(self, actions: Tensor) -> Step:
+        step = self.env.step(actions)
+        if self.hooks.after_step is not None:
+            self.hooks.after_step()
+        return step

@@ -8,10 +8,9 @@ import torch
 from skrl.models.torch import DeterministicMixin, GaussianMixin, Model
 from torch import Tensor, nn
 from torch.distributions import Normal
-from torch.nn.functional import softplus
 
 from genelab.rl.cfg import SkrlAgentCfg
-from genelab.rl.layers import mlp, squashed
+from genelab.rl.layers import log_tanh_slope, mlp, squashed
 
 Output = tuple[Tensor, dict[str, Any]]
 
@@ -73,8 +72,7 @@ class SquashedActor(_Actor):
         mean, outputs = self.compute(inputs, role)
         gaussian = Normal(mean, outputs["log_std"].exp())
         raw = gaussian.rsample()
-        # log(1 - tanh(x)^2) = 2 (log 2 - x - softplus(-2 x)), without loss of precision where tanh saturates
-        log_prob = gaussian.log_prob(raw) - 2.0 * (math.log(2.0) - raw - softplus(-2.0 * raw))
+        log_prob = gaussian.log_prob(raw) - log_tanh_slope(raw)
         return self.range * raw.tanh(), {**outputs, "log_prob": log_prob.sum(dim=-1, keepdim=True)}
 
 
