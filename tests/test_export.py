@@ -40,8 +40,11 @@ POLICIES: dict[str, dict[str, Any]] = {
     "clip": {"env__observations__policy__terms__joint_vel__clip": f"{CLIP[0]},{CLIP[1]}"},
     "plain": {"agent__actor__obs_normalization": "false", "agent__actor__distribution__state_dependent": "true"},
     "two groups": {"agent__obs_groups__actor": "critic,policy"},
+    "tanh_normal": {"agent__actor__distribution": "tanh_normal"},
+    "held": {"agent__action_repeat": 3},
 }
-RECURRENT = {"lstm", "gru", "history"}
+RECURRENT = {"lstm", "gru", "history", "held"}
+"""Policies with a state."""
 ALL = [(kind, format) for kind in POLICIES for format in SUFFIX]
 
 
@@ -146,7 +149,7 @@ def test_the_golden_pairs_come_out_of_the_runtime(kind: str, format: str, export
         np.array([pair[key] for pair in export.metadata["golden"]], np.float32) for key in ("obs", "actions")
     )
     assert observations.shape == (8, export.metadata["obs_dim"])
-    assert len(np.unique(actions)) > 4
+    assert len(np.unique(actions)) > (2 if kind == "held" else 4)  # the pairs of a policy with a state are consecutive
     np.testing.assert_allclose(outputs(export, observations), actions, atol=1e-5, rtol=0)
 
 
@@ -228,7 +231,23 @@ def test_the_states_of_an_onnx_file_are_ports(
     assert block["state_shape"] == [layers, 1, 64]
 
 
-@pytest.mark.parametrize("kind", ["mlp", "lstm", "gru"])
+@pytest.mark.parametrize("format", SUFFIX)
+def test_an_exported_policy_holds_its_actions_by_itself(format: str, exported: Callable[..., Export]) -> None:
+    export = exported("held", format)
+    obs = np.random.default_rng(0).normal(size=(9, 8)).astype(np.float32)
+    actions = outputs(export, obs)[:, 0]
+    np.testing.assert_allclose(actions, actions[[0, 0, 0, 3, 3, 3, 6, 6, 6]])
+    assert len(set(actions.tolist())) == 3
+    assert export.metadata["action_repeat"] == 3
+    assert export.metadata["recurrent"]["state_shape"] == [1, 1, 2]
+
+
+def test_an_exported_tanh_normal_policy_keeps_its_bounds(exported: Callable[..., Export]) -> None:
+    far = np.full((1, 8), 1e6, np.float32)
+    assert np.abs(outputs(exported("tanh_normal", "onnx"), far)).max() <= 1.0
+
+
+@pytest.mark.parametrize("kind", ["mlp", "lstm", "gru", "held"])
 def test_an_onnx_file_takes_any_batch(kind: str, exported: Callable[..., Export]) -> None:
     export = exported(kind, "onnx")
     session = export.onnx()
