@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Normal
 
+from genelab.core.errors import UserError
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
@@ -360,3 +361,17 @@ def test_the_statistics_of_value_targets_are_part_of_checkpoints(
     samples = 16 * json.loads((tmp_path / "run/params/agent.json").read_text())["num_steps_per_env"]
     assert int(stored["count"]) == 3 * samples
     assert cli("eval", PENDULUM, result.checkpoint, "--episodes", 2).code == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        ("algorithm__normalize_v_targets", "true", "its critic has agent.algorithm.normalize_v_targets false"),
+        ("actor__distribution", "tanh_normal", "the checkpoint does not fit the agent"),
+    ],
+)
+def test_a_training_does_not_begin_with_a_checkpoint_that_means_something_else(
+    path: str, value: str, reason: str, tmp_path: Path, trained_run: Path, train_tiny: Callable[..., Any]
+) -> None:
+    with pytest.raises(UserError, match=reason):
+        train_tiny(tmp_path / "run", checkpoint=trained_run / "model_final.pt", **{f"agent__{path}": value})

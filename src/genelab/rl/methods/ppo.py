@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 
+from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.deployed import Deployed
@@ -87,6 +88,9 @@ class PPO(RslRlPPO, Method):
         return {"optimizer": self.optimizer}
 
     def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+        normalized = "value_normalizer_state_dict" in checkpoint
+        if normalized == (self.value_normalizer is None):
+            raise UserError(f"its critic has agent.algorithm.normalize_v_targets {str(normalized).lower()}")
         super().load_checkpoint(checkpoint, weights_only)
         if not weights_only:
             self.learning_rate = self.optimizer.param_groups[0]["lr"]

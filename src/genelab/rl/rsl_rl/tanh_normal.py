@@ -30,6 +30,7 @@ class TanhNormal(HeteroscedasticGaussianDistribution):
     def __init__(self, output_dim: int, init_std: float, min_std: float):
         Distribution.__init__(self, output_dim)
         self.init_std, self.min_std = init_std, min_std
+        self.register_buffer("squashed", torch.ones(()))  # so that the weights of a Gaussian do not fit
 
     def update(self, mlp_output: Tensor) -> None:
         mean, spread = torch.unbind(mlp_output, dim=-2)
