@@ -125,7 +125,7 @@ def test_a_new_policy_has_the_standard_deviation_that_was_asked_for(env: Manager
 
 def test_the_deterministic_action_is_tanh_of_the_mean(env: ManagerBasedRlEnv) -> None:
     made = learner(env)
-    actor = made.networks()["actor"]
+    actor: Any = made.networks()["actor"]
     obs = batch_of(env, env.obs)
     with torch.no_grad():
         actor(obs, stochastic_output=True)

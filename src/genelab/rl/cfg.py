@@ -61,7 +61,7 @@ class RslRlPpoCfg:
     num_learning_epochs: Epochs = 5
     num_mini_batches: MiniBatches = 4
     """At most as many as there are samples in an iteration; recurrent networks: as there are worlds."""
-    mini_batch_size: Annotated[int, Range(1, 1_000_000_000)] | None = None
+    mini_batch_size: Count | None = None
     """Samples in a mini-batch, at most: in place of `num_mini_batches`, as many equal mini-batches as that takes."""
     clip_param: ClipParam = 0.2
     gamma: Share = 0.99

@@ -51,8 +51,8 @@ class RslRlTanhNormalCfg(RslRlDistributionCfg):
         return dict.fromkeys(("std_type", "state_dependent", "std_range"), reason)
 
     def arguments(self) -> dict[str, Any]:
-        kind = "genelab.rl.rsl_rl.tanh_normal:TanhNormal"
-        return {"class_name": kind, "init_std": self.init_std, "min_std": self.min_std}
+        settings = {"init_std": self.init_std, "min_std": self.min_std}
+        return {"class_name": "genelab.rl.rsl_rl.tanh_normal:TanhNormal", **settings}
 
 
 @dataclass(kw_only=True)

@@ -1,89 +1,70 @@
-"""Named settings of PPO for the control suite: presets for any task with an agent of rsl_rl.
-
-`_COMMON` holds what they share; each spec names what differs. The number of iterations follows from `FRAMES`.
-"""
+"""Named settings of PPO for the control suite: presets for any task with an agent of rsl_rl."""
 
 from typing import Any
 
 FRAMES = 100_000_000
-"""Largest number of control steps over all worlds. A training ends with the last whole iteration below it."""
+"""Control steps over all worlds that no spec exceeds: its iterations are as many as there is room for."""
 
+_PPO = "agent.algorithm."
 _COMMON: dict[str, Any] = {
-    "agent.actor.hidden_dims": (64, 64),
+    "env.num_envs": 2048,
+    "agent.num_steps_per_env": 30,
+    "agent.action_repeat": 1,
+    "agent.actor.hidden_dims": (64,) * 2,
     "agent.actor.activation": "swish",
     "agent.actor.obs_normalization": True,
-    "agent.critic.hidden_dims": (256, 256, 256),
+    "agent.critic.hidden_dims": (256,) * 3,
     "agent.critic.activation": "swish",
     "agent.critic.obs_normalization": True,
-    "agent.algorithm.lam": 0.95,
-    "agent.algorithm.entropy_coef": 0.01,
-    "agent.algorithm.value_loss_coef": 0.5,
+    f"{_PPO}gamma": 0.995,
+    f"{_PPO}lam": 0.95,
+    f"{_PPO}num_learning_epochs": 16,
+    f"{_PPO}mini_batch_size": 4096,
+    f"{_PPO}clip_param": 0.2,
+    f"{_PPO}entropy_coef": 0.01,
+    f"{_PPO}value_loss_coef": 0.5,
     # The clipped loss lets values move by clip_param an iteration, where returns are in the hundreds.
-    "agent.algorithm.use_clipped_value_loss": False,
-    "agent.algorithm.optimizer": "adam",
-    "agent.algorithm.max_grad_norm": 1.0,
+    f"{_PPO}use_clipped_value_loss": False,
+    f"{_PPO}optimizer": "adam",
+    f"{_PPO}max_grad_norm": 1.0,
+    f"{_PPO}learning_rate": 1e-3,
 }
-_DECAY = {
-    "agent.algorithm.schedule": "linear",
-    "agent.algorithm.learning_rate": 1e-3,
-    "agent.algorithm.min_learning_rate": 3.3e-5,
+_DECAY = {f"{_PPO}schedule": "linear", f"{_PPO}min_learning_rate": 3.3e-5}
+_CONSTANT = {f"{_PPO}schedule": "fixed"}
+_VNORM = {f"{_PPO}normalize_v_targets": True}
+_REWARD_X10 = {f"{_PPO}reward_scale": 10.0}
+_SMALL = {f"{_PPO}mini_batch_size": 2048}
+_CLIP = {f"{_PPO}clip_param": 0.3}
+_HUMANOID = {"agent.actor.distribution": "tanh_normal", "agent.actor.hidden_dims": (256,) * 2}
+_LOCO = {
+    "env.num_envs": 8192,
+    "agent.num_steps_per_env": 20,
+    "agent.actor.hidden_dims": (128,) * 4,
+    "agent.critic.hidden_dims": (256,) * 5,
+    f"{_PPO}gamma": 0.97,
+    f"{_PPO}num_learning_epochs": 4,
+    f"{_PPO}learning_rate": 3e-4,
 }
-_CONSTANT = {"agent.algorithm.schedule": "fixed", "agent.algorithm.learning_rate": 1e-3}
-_VNORM = {"agent.algorithm.normalize_v_targets": True}
-_REWARD_X10 = {"agent.algorithm.reward_scale": 10.0}
+_PENDULUM = {f"{_PPO}num_learning_epochs": 4, "agent.action_repeat": 4}
 
 
-def _spec(
-    rate: dict[str, Any],
-    *others: dict[str, Any],
-    gamma: float = 0.995,
-    horizon: int = 30,
-    epochs: int = 16,
-    minibatch: int = 4096,
-    clip: float = 0.2,
-    worlds: int = 2048,
-    action_repeat: int = 1,
-) -> dict[str, Any]:
-    spec = {
-        "env.num_envs": worlds,
-        "agent.num_steps_per_env": horizon,
-        "agent.action_repeat": action_repeat,
-        "agent.max_iterations": FRAMES // (worlds * horizon * action_repeat),
-        **_COMMON,
-        "agent.algorithm.gamma": gamma,
-        "agent.algorithm.num_learning_epochs": epochs,
-        "agent.algorithm.mini_batch_size": minibatch,
-        "agent.algorithm.clip_param": clip,
-        **rate,
-    }
-    for other in others:
-        spec |= other
-    return spec
+def _spec(*parts: dict[str, Any]) -> dict[str, Any]:
+    spec = _COMMON.copy()
+    for part in parts:
+        spec |= part
+    frames = spec["env.num_envs"] * spec["agent.num_steps_per_env"] * spec["agent.action_repeat"]
+    return {**spec, "agent.max_iterations": FRAMES // frames}
 
 
 PLAYGROUND_SPECS: dict[str, dict[str, Any]] = {
     "ppo_playground": _spec(_DECAY, _REWARD_X10),
-    "ppo_playground_vnorm": _spec(_DECAY, _VNORM, minibatch=2048),
+    "ppo_playground_vnorm": _spec(_DECAY, _VNORM, _SMALL),
     "ppo_playground_constlr": _spec(_CONSTANT),
-    "ppo_playground_vnorm_constlr": _spec(_CONSTANT, _VNORM, minibatch=2048),
-    "ppo_playground_constlr_clip03": _spec(_CONSTANT, minibatch=2048, clip=0.3),
-    "ppo_playground_vnorm_constlr_clip03": _spec(_CONSTANT, _VNORM, minibatch=2048, clip=0.3),
-    "ppo_playground_fingerspin": _spec(_DECAY, gamma=0.95),
-    "ppo_playground_pendulum": _spec(_DECAY, epochs=4, action_repeat=4),
-    "ppo_playground_humanoid": _spec(
-        _CONSTANT,
-        _VNORM,
-        _REWARD_X10,
-        {"agent.actor.distribution": "tanh_normal", "agent.actor.hidden_dims": (256, 256)},
-        minibatch=2048,
-    ),
-    "ppo_playground_loco": _spec(
-        {"agent.algorithm.schedule": "fixed", "agent.algorithm.learning_rate": 3e-4},
-        {"agent.actor.hidden_dims": (128,) * 4, "agent.critic.hidden_dims": (256,) * 5},
-        gamma=0.97,
-        horizon=20,
-        epochs=4,
-        clip=0.3,
-        worlds=8192,
-    ),
+    "ppo_playground_vnorm_constlr": _spec(_CONSTANT, _VNORM, _SMALL),
+    "ppo_playground_constlr_clip03": _spec(_CONSTANT, _CLIP, _SMALL),
+    "ppo_playground_vnorm_constlr_clip03": _spec(_CONSTANT, _VNORM, _CLIP, _SMALL),
+    "ppo_playground_fingerspin": _spec(_DECAY, {f"{_PPO}gamma": 0.95}),
+    "ppo_playground_pendulum": _spec(_DECAY, _PENDULUM),
+    "ppo_playground_humanoid": _spec(_CONSTANT, _VNORM, _REWARD_X10, _HUMANOID, _SMALL),
+    "ppo_playground_loco": _spec(_CONSTANT, _CLIP, _LOCO),
 }

@@ -67,8 +67,7 @@ class PPO(RslRlPPO, Method):
             device=device,
         )
         self.value_normalizer = EmpiricalNormalization(1).to(device) if cfg.normalize_v_targets else None
-        self._finished = 0
-        """Steps of the storage whose returns are computed."""
+        self._finished = 0  # steps of the storage whose returns are known
 
     @classmethod
     def build(cls, env: ManagerBasedRlEnv, cfg: RslRlOnPolicyRunnerCfg) -> Self:
@@ -179,8 +178,7 @@ class PPO(RslRlPPO, Method):
         storage = self.storage
         storage.advantages = storage.returns - values
         if not self.normalize_advantage_per_mini_batch:
-            spread = storage.advantages.std() + 1e-8
-            storage.advantages = (storage.advantages - storage.advantages.mean()) / spread
+            storage.advantages = _standardized(storage.advantages)
         if self.value_normalizer is not None:
             # Before the update, so that a first critic, whose outputs are near zero, predicts the mean return.
             self.value_normalizer.update(storage.returns.flatten(0, 1))
@@ -204,7 +202,7 @@ class PPO(RslRlPPO, Method):
 
     def _prepared(self, batch: Any) -> Batch:
         if self.normalize_advantage_per_mini_batch:
-            batch.advantages = (batch.advantages - batch.advantages.mean()) / (batch.advantages.std() + 1e-8)
+            batch.advantages = _standardized(batch.advantages)
         if self.symmetry is not None:
             self.symmetry.append(batch)
         return batch
@@ -266,6 +264,10 @@ class PPO(RslRlPPO, Method):
         values = self._values(self.critic(obs).detach()).squeeze(-1)
         self.critic.reset(hidden_state=hidden)
         return values
+
+
+def _standardized(values: Tensor) -> Tensor:
+    return (values - values.mean()) / (values.std() + 1e-8)
 
 
 def _rows(hidden: Any, ids: Tensor) -> Any:

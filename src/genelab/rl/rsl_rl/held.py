@@ -17,11 +17,9 @@ def hold(step: Callable[[Tensor], Step], actions: Tensor, repeat: int, choose: C
     before the last control step, the world begins its next episode at once, with an action of its own: those of
     `choose` (observations to actions), until all worlds act again. What that action earns is nobody's reward.
     """
-    if repeat == 1:
-        return step(actions)
     obs, rewards, terminated, truncated, extras = step(actions)
     over = terminated | truncated
-    ended, final_obs = over, extras["final_obs"]
+    ended, final_obs = over, dict(extras["final_obs"])
     for _ in range(repeat - 1):
         if bool(over.any()):
             actions = torch.where(over.unsqueeze(1), choose(obs), actions)
@@ -29,11 +27,8 @@ def hold(step: Callable[[Tensor], Step], actions: Tensor, repeat: int, choose: C
         over = terminates | truncates
         rewards = rewards + more.masked_fill(ended, 0.0)
         terminated, truncated = terminated | (terminates & ~ended), truncated | (truncates & ~ended)
-        final_obs = {name: _where(ended, final_obs[name], value) for name, value in extras["final_obs"].items()}
+        for name, value in extras["final_obs"].items():
+            worlds = ended.view(-1, *[1] * (value.dim() - 1))
+            final_obs[name] = torch.where(worlds, final_obs[name], value)
         ended = ended | over
     return obs, rewards, terminated, truncated, {**extras, "final_obs": final_obs}
-
-
-def _where(worlds: Tensor, one: Tensor, other: Tensor) -> Tensor:
-    """`one` in some worlds (N,), `other` in the rest; both (N, …)."""
-    return torch.where(worlds.view(-1, *[1] * (one.dim() - 1)), one, other)

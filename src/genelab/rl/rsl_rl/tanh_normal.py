@@ -25,16 +25,19 @@ from genelab.rl.layers import log_tanh_slope
 class TanhNormal(HeteroscedasticGaussianDistribution):
     """The network outputs means and s, (…, 2, A); the Gaussian's standard deviation is softplus(s) + min_std."""
 
+    _gaussian: Normal
     _raw: Tensor
 
     def __init__(self, output_dim: int, init_std: float, min_std: float):
         Distribution.__init__(self, output_dim)
-        self.init_std, self.min_std = init_std, min_std
+        self.min_std, above = min_std, init_std - min_std
+        # rsl_rl sets the biases of the second outputs to this: softplus backwards
+        self.std_type, self.init_std = "scalar", above + math.log(-math.expm1(-above))
         self.register_buffer("squashed", torch.ones(()))  # so that the weights of a Gaussian do not fit
 
     def update(self, mlp_output: Tensor) -> None:
         mean, spread = torch.unbind(mlp_output, dim=-2)
-        self._distribution = Normal(mean, softplus(spread) + self.min_std, validate_args=False)
+        self._distribution = self._gaussian = Normal(mean, softplus(spread) + self.min_std, validate_args=False)
 
     def sample(self) -> Tensor:
         """A raw action."""
@@ -64,17 +67,6 @@ class TanhNormal(HeteroscedasticGaussianDistribution):
 
     def as_deterministic_output_module(self) -> nn.Module:
         return nn.Sequential(super().as_deterministic_output_module(), nn.Tanh())
-
-    def init_mlp_weights(self, mlp: Any) -> None:
-        """Begin with the same standard deviation everywhere."""
-        above = self.init_std - self.min_std
-        nn.init.zeros_(mlp[-2].weight[self.output_dim :])
-        nn.init.constant_(mlp[-2].bias[self.output_dim :], above + math.log(-math.expm1(-above)))  # softplus backwards
-
-    @property
-    def _gaussian(self) -> Normal:
-        assert self._distribution is not None, "update() comes first"
-        return self._distribution
 
 
 def carried_out(actor: Any, sampled: Tensor) -> Tensor:
