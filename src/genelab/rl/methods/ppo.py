@@ -144,8 +144,15 @@ class PPO(RslRlPPO, Method):
             storage.returns[step] = advantage + values[step]
             next_values = values[step]
         self._finished = storage.step % storage.num_transitions_per_env
-        if self._finished == 0:
-            self._finish_targets(values)
+        if self._finished > 0:
+            return  # another rollout follows
+        storage.advantages = storage.returns - values
+        if not self.normalize_advantage_per_mini_batch:
+            storage.advantages = _standardized(storage.advantages)
+        if self.value_normalizer is not None:
+            # Before the update, so that a first critic, whose outputs are near zero, predicts the mean return.
+            self.value_normalizer.update(storage.returns.flatten(0, 1))
+            storage.returns = self.value_normalizer(storage.returns)
 
     def update(self) -> dict[str, float]:
         sums: dict[str, Tensor] = {}
@@ -172,17 +179,6 @@ class PPO(RslRlPPO, Method):
             return (batch.returns - values).square()  # type: ignore[operator]
         near = batch.values + (values - batch.values).clamp(-self.clip_param, self.clip_param)  # type: ignore[operator]
         return torch.max((values - batch.returns).square(), (near - batch.returns).square())  # type: ignore[operator]
-
-    def _finish_targets(self, values: Tensor) -> None:
-        """What is learnt from, when all returns of the iteration are known: advantages, and targets of the critic."""
-        storage = self.storage
-        storage.advantages = storage.returns - values
-        if not self.normalize_advantage_per_mini_batch:
-            storage.advantages = _standardized(storage.advantages)
-        if self.value_normalizer is not None:
-            # Before the update, so that a first critic, whose outputs are near zero, predicts the mean return.
-            self.value_normalizer.update(storage.returns.flatten(0, 1))
-            storage.returns = self.value_normalizer(storage.returns)
 
     def _values(self, predictions: Tensor) -> Tensor:
         """What the critic's outputs say about returns."""

@@ -28,7 +28,6 @@ def hold(step: Callable[[Tensor], Step], actions: Tensor, repeat: int, choose: C
         rewards = rewards + more.masked_fill(ended, 0.0)
         terminated, truncated = terminated | (terminates & ~ended), truncated | (truncates & ~ended)
         for name, value in extras["final_obs"].items():
-            worlds = ended.view(-1, *[1] * (value.dim() - 1))
-            final_obs[name] = torch.where(worlds, final_obs[name], value)
+            final_obs[name] = torch.where(ended.view(-1, *[1] * (value.dim() - 1)), final_obs[name], value)
         ended = ended | over
     return obs, rewards, terminated, truncated, {**extras, "final_obs": final_obs}
