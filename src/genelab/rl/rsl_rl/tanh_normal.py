@@ -31,8 +31,7 @@ class TanhNormal(HeteroscedasticGaussianDistribution):
     def __init__(self, output_dim: int, init_std: float, min_std: float):
         Distribution.__init__(self, output_dim)
         self.min_std, above = min_std, init_std - min_std
-        # rsl_rl sets the biases of the second outputs to this: softplus backwards
-        self.std_type, self.init_std = "scalar", above + math.log(-math.expm1(-above))
+        self.std_type, self.init_std = "scalar", above + math.log(-math.expm1(-above))  # a bias: softplus backwards
         self.register_buffer("squashed", torch.ones(()))  # so that the weights of a Gaussian do not fit
 
     def update(self, mlp_output: Tensor) -> None:
