@@ -1,10 +1,5 @@
 """The same training with several seeds, one process each. Repeated, it continues what is unfinished."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
@@ -15,7 +10,7 @@ from genelab.core.config import to_dict
 from genelab.core.errors import UserError
 from genelab.core.json_data import flatten
 from genelab.core.run_files import RUN_FILE, seed_directory
-from genelab.experiment import provenance
+from genelab.experiment.launch import LocalProcesses, threads_each, work_through
 from genelab.experiment.run.directory import Run
 from genelab.experiment.run.lock import locked
 from genelab.experiment.run.seed_lines import SeedLines
@@ -41,27 +36,29 @@ def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Cal
 
     Seeds that have finished are left alone, those that were begun are continued.
     """
-    if parallel < 1:
-        raise UserError(f"--parallel must be at least 1, not {parallel}")
+    threads = threads_each(parallel, len(seeds))
     setup = resolve_training(request)  # a mistake is found here, once, and not in every child
     parent = request.log_dir
     if parent is None:
         parent = Path("logs/multi-seed") / request.task / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
     with locked(parent):
         say(f"runs: {parent}")
-        threads = max(1, provenance.cores() // min(parallel, len(seeds))) if parallel > 1 else None
-        if threads is not None:  # runs that fight for cores are slower than runs with fewer threads
+        if threads is not None:
             say(f"threads per run: {threads}")
-        commands = {}
-        for seed in seeds:
-            command = _command(request, setup, seed_directory(parent, seed), seed, threads)
-            if command is None:
+        places = {seed_directory(parent, seed): seed for seed in seeds}
+
+        def next_command(directory: Path) -> list[str] | None:
+            return training_command(request, setup, directory, places[directory], threads)
+
+        unfinished = {}
+        for directory, seed in places.items():
+            if next_command(directory) is None:
                 say(f"seed {seed}: finished before")
             else:
-                commands[seed] = command
+                unfinished[directory] = seed
         agent_cfg = setup.agent_cfg
-        with SeedLines(parent, list(commands), agent_cfg.max_iterations, agent_cfg.unit) as lines:
-            completed = _run_all(commands, parent, parallel, threads, lines, say)
+        with SeedLines(unfinished, agent_cfg.max_iterations, agent_cfg.unit, say) as lines:
+            completed = work_through(unfinished, next_command, LocalProcesses(threads), parallel, lines)
         if not completed:
             say(f"stopped; go on with the same command and --log-dir {parent}")
             return 130
@@ -69,22 +66,24 @@ def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Cal
     return 0 if set(seeds) <= set(summary["seeds"]) else 1
 
 
-def _command(request: TrainRequest, setup: Setup, directory: Path, seed: int, threads: int | None) -> list[str] | None:
-    """The arguments of the process that trains a seed, None if there is nothing left to do."""
+def training_command(
+    request: TrainRequest, setup: Setup, directory: Path, seed: int, threads: int | None
+) -> list[str] | None:
+    """The command that trains a seed or continues its training, None if there is nothing left to do."""
     if not (directory / RUN_FILE).exists():
-        return [*_arguments(request, threads), "--seed", str(seed), "--log-dir", str(directory)]
+        return ["train", *_arguments(request, threads), "--seed", str(seed), "--log-dir", str(directory)]
     run = Run.open(directory)
-    for change in _changes(run, request, setup):
+    for change in changes(run, request, setup):
         raise UserError(f"'{directory}' is a run with another {change}: choose another --log-dir")
     _, agent_cfg = run.configs()
     length = setup.agent_cfg.max_iterations
     longer = [] if agent_cfg.max_iterations == length else ["--max-iterations", str(length)]
     if run.meta["status"] == "finished" and not longer:
         return None
-    return [request.task, "--resume", str(directory), *longer]
+    return ["train", request.task, "--resume", str(directory), *longer]
 
 
-def _changes(run: Run, request: TrainRequest, setup: Setup) -> list[str]:
+def changes(run: Run, request: TrainRequest, setup: Setup) -> list[str]:
     """What a run was not begun with, of what is asked for now."""
     asked = {
         "task": request.task,
@@ -117,55 +116,3 @@ def _arguments(request: TrainRequest, threads: int | None) -> list[str]:
         *arguments,
         *(str(word) for option in options.items() if option[1] is not None for word in option),
     ]
-
-
-def _run_all(
-    commands: dict[int, list[str]],
-    parent: Path,
-    parallel: int,
-    threads: int | None,
-    lines: SeedLines,
-    say: Callable[[str], None],
-) -> bool:
-    """Run the processes of all seeds, at most `parallel` at once. False if the user stopped them."""
-    environment = dict(os.environ)
-    if threads is not None:
-        environment.setdefault("OMP_NUM_THREADS", str(threads))
-    waiting, running = list(commands), {}
-    for number in (signal.SIGTERM, signal.SIGHUP):  # stop the children as Ctrl-C does
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
-    try:
-        while waiting or running:
-            while waiting and len(running) < parallel:
-                seed = waiting.pop(0)
-                running[seed] = _start(commands[seed], _log(parent, seed), environment)
-                lines.begin(seed)
-                verb = "continued" if "--resume" in commands[seed] else "started"
-                say(f"seed {seed}: {verb}, log {_log(parent, seed)}")
-            time.sleep(0.2)
-            for seed, process in list(running.items()):
-                if process.poll() is None:
-                    lines.follow(seed)
-                    continue
-                del running[seed]
-                lines.end(seed, "done" if process.returncode == 0 else "failed")
-                say(f"seed {seed}: {'done' if process.returncode == 0 else f'failed, see {_log(parent, seed)}'}")
-    except KeyboardInterrupt:
-        for process in running.values():
-            process.terminate()
-        for process in running.values():
-            process.wait()
-        return False
-    return True
-
-
-def _start(arguments: list[str], log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "genelab", "train", *arguments]
-    with log.open("ab") as file:
-        # In a session of its own, so that Ctrl-C reaches it once, through `train_seeds`: twice would stop it unsaved.
-        return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
-
-
-def _log(parent: Path, seed: int) -> Path:
-    return parent / f"seed_{seed}.log"

@@ -7,6 +7,7 @@ it ends, so the file of a dead process is in nobody's way.
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from pathlib import Path
 from genelab.core.errors import UserError
 from genelab.core.files import remove_orphans
 from genelab.core.run_files import LOCK_FILE
+
+LOOKS = 3
+"""How often a lock is asked for before it counts as taken."""
 
 
 @contextmanager
@@ -38,15 +42,35 @@ def locked(directory: Path) -> Iterator[None]:
         os.close(file)
 
 
+def holder(directory: Path) -> str | None:
+    """The process that works in a directory, None if there is none."""
+    path = directory / LOCK_FILE
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
+    except BlockingIOError:
+        return _holder(path)
+    finally:
+        os.close(file)
+
+
 def _take(path: Path) -> int | None:
     """The open lock file, or None if another process has it."""
+    looks = 0
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(file)
-            return None
+            if (looks := looks + 1) == LOOKS:
+                return None
+            time.sleep(0.01)  # `holder` has it for a moment when it looks whether someone else does
+            continue
         except BaseException:
             os.close(file)
             raise

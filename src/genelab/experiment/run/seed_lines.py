@@ -1,11 +1,13 @@
 """How far each seed of a multi-seed training is: a line per seed, from what its process has logged."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from genelab.core.run_files import METRICS_FILE, seed_directory
+from genelab.core.run_files import METRICS_FILE
 from genelab.experiment.console import describe, open_display
+from genelab.experiment.launch import log_file
 
 INTERVAL_S = 60.0
 """Time between two plain lines about a seed, where standard output is not a terminal."""
@@ -14,12 +16,12 @@ TAIL = 16_384
 
 
 class SeedLines:
-    """A row per seed that follows the metrics of its run."""
+    """A row per seed that follows the metrics of its run, and a line for each that begins or ends."""
 
-    def __init__(self, parent: Path, seeds: list[int], total: int, unit: str):
-        self._parent = parent
+    def __init__(self, seeds: dict[Path, int], total: int, unit: str, say: Callable[[str], None]):
+        self._seeds, self._say = seeds, say
         self._display = open_display(INTERVAL_S)
-        self._rows = {seed: self._display.row(f"seed {seed}", total, unit) for seed in seeds}
+        self._rows = {directory: self._display.row(f"seed {seed}", total, unit) for directory, seed in seeds.items()}
         for row in self._rows.values():
             row.begin(0, "waiting")
 
@@ -29,25 +31,26 @@ class SeedLines:
     def __exit__(self, *error: object) -> None:
         self._display.close()
 
-    def begin(self, seed: int) -> None:
+    def begin(self, directory: Path, command: list[str]) -> None:
         """The process of a seed has been started."""
-        logged = self._logged(seed)
-        self._rows[seed].begin(0 if logged is None else logged["iteration"], "starting")
+        logged = last_line(directory / METRICS_FILE)
+        self._rows[directory].begin(0 if logged is None else logged["iteration"], "starting")
+        verb = "continued" if "--resume" in command else "started"
+        self._say(f"seed {self._seeds[directory]}: {verb}, log {log_file(directory)}")
 
-    def follow(self, seed: int) -> None:
+    def follow(self, directory: Path) -> None:
         """Show what a running seed has logged last."""
-        logged, row = self._logged(seed), self._rows[seed]
+        logged, row = last_line(directory / METRICS_FILE), self._rows[directory]
         if logged is not None and logged["iteration"] != row.done:
             row.update(logged["iteration"], describe(logged))
 
-    def end(self, seed: int, how: str) -> None:
+    def end(self, directory: Path, code: int | None) -> None:
         """The process of a seed has ended."""
-        self.follow(seed)
-        row = self._rows[seed]
+        self.follow(directory)
+        row, done = self._rows[directory], code in (0, None)
+        how = "done" if done else "failed"
         row.status = f"{row.status}, {how}" if row.done else how
-
-    def _logged(self, seed: int) -> dict[str, Any] | None:
-        return last_line(seed_directory(self._parent, seed) / METRICS_FILE)
+        self._say(f"seed {self._seeds[directory]}: {how if done else f'failed, see {log_file(directory)}'}")
 
 
 def last_line(path: Path) -> dict[str, Any] | None:

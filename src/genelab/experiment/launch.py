@@ -1,0 +1,158 @@
+"""Where commands run: a launcher gets a command and the directory it works in, and reports back when it has ended.
+
+Today these are processes on this machine. What to run, and in which order, is not known here.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Protocol
+
+from genelab.core.errors import UserError
+from genelab.experiment import provenance
+from genelab.experiment.run.lock import holder
+
+POLL_S = 0.2
+"""Time between two looks at what runs."""
+
+
+class Launcher(Protocol):
+    """Runs genelab commands, at most one at a time in a directory."""
+
+    def start(self, command: list[str], directory: Path) -> None:
+        """Start ``genelab COMMAND``, which works in a directory."""
+        ...
+
+    def ended(self) -> dict[Path, int | None]:
+        """What has ended since the last call, with its exit code; None if it was started by someone else."""
+        ...
+
+    def stop(self) -> None:
+        """Ask all that runs to save its work, and wait until it has."""
+        ...
+
+
+class Watch(Protocol):
+    """Is told what happens to the directories."""
+
+    def begin(self, directory: Path, command: list[str]) -> None:
+        """A command has been started."""
+        ...
+
+    def follow(self, directory: Path) -> None:
+        """A command is still running: called a few times a second."""
+        ...
+
+    def end(self, directory: Path, code: int | None) -> None:
+        """A command has ended."""
+        ...
+
+
+class LocalProcesses:
+    """Processes on this machine, each with a log beside its directory.
+
+    What an earlier process left behind and still trains in a directory is waited for, not started again.
+    """
+
+    def __init__(self, threads: int | None = None):
+        """`threads`: of each process; None leaves it all cores."""
+        self._environment = dict(os.environ)
+        if threads is not None:
+            self._environment.setdefault("OMP_NUM_THREADS", str(threads))
+        self._running: dict[Path, subprocess.Popen[bytes] | None] = {}
+
+    def start(self, command: list[str], directory: Path) -> None:
+        if holder(directory) is not None:
+            self._running[directory] = None
+            return
+        log_file(directory).parent.mkdir(parents=True, exist_ok=True)
+        with log_file(directory).open("ab") as log:
+            # In a session of its own, so that Ctrl-C reaches it once, through `stop`: twice would stop it unsaved.
+            self._running[directory] = subprocess.Popen(
+                [sys.executable, "-m", "genelab", *command],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                start_new_session=True,
+            )
+
+    def ended(self) -> dict[Path, int | None]:
+        found: dict[Path, int | None] = {}
+        for directory, process in list(self._running.items()):
+            code = None if process is None else process.poll()
+            if process is not None and code is None:
+                continue
+            if code != 0 and holder(directory) is not None:  # another process was first
+                self._running[directory] = None
+                continue
+            del self._running[directory]
+            found[directory] = code
+        return found
+
+    def stop(self) -> None:
+        ours = [process for process in self._running.values() if process is not None]
+        for process in ours:
+            process.terminate()
+        for process in ours:
+            process.wait()
+
+
+def log_file(directory: Path) -> Path:
+    """Where the output of the commands that worked in a directory is."""
+    return directory.with_name(f"{directory.name}.log")
+
+
+def threads_each(parallel: int, count: int) -> int | None:
+    """Threads for each of `count` commands, of which `parallel` run at once; None if one has all cores.
+
+    Runs that fight for cores are slower than runs with fewer threads.
+    """
+    if parallel < 1:
+        raise UserError(f"--parallel must be at least 1, not {parallel}")
+    return max(1, provenance.cores() // min(parallel, max(1, count))) if parallel > 1 else None
+
+
+def work_through(
+    directories: Iterable[Path],
+    next_command: Callable[[Path], list[str] | None],
+    launcher: Launcher,
+    parallel: int,
+    watch: Watch,
+) -> bool:
+    """Run what each directory needs next until it needs no more or fails, at most `parallel` at once.
+
+    False if the user stopped it.
+    """
+    waiting, last = list(directories), {}
+    for number in (signal.SIGTERM, signal.SIGHUP):  # stop the commands as Ctrl-C does
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    running: set[Path] = set()
+    try:
+        while waiting or running:
+            while waiting and len(running) < parallel:
+                directory = waiting.pop(0)
+                command = next_command(directory)
+                if command is not None and command != last.get(directory):  # done once, it would do no more again
+                    launcher.start(command, directory)
+                    running.add(directory)
+                    last[directory] = command
+                    watch.begin(directory, command)
+            time.sleep(POLL_S)
+            for directory, code in launcher.ended().items():
+                running.remove(directory)
+                watch.end(directory, code)
+                if code is None:
+                    del last[directory]
+                if code in (0, None):
+                    waiting.insert(0, directory)
+            for directory in running:
+                watch.follow(directory)
+    except KeyboardInterrupt:
+        launcher.stop()
+        return False
+    return True
