@@ -11,6 +11,7 @@ import typer
 
 from genelab import __version__
 from genelab.cli import benchmark as benchmark_command
+from genelab.cli import campaign as campaign_command
 from genelab.cli import collect as collect_command
 from genelab.cli import eval as eval_command
 from genelab.cli import export as export_command
@@ -63,6 +64,10 @@ OVERRIDES_HINT = """Any option with a dot overrides a config value, such as --en
 for _panel, _name, _function in COMMANDS:
     _epilog = OVERRIDES_HINT if _name in WITH_OVERRIDES else None
     app.command(_name, rich_help_panel=_panel, epilog=_epilog)(_function)
+_campaign = typer.Typer(rich_markup_mode="rich", help=campaign_command.__doc__)
+for _name, _function in campaign_command.COMMANDS.items():
+    _campaign.command(_name)(_function)
+app.add_typer(_campaign, name="campaign", rich_help_panel=RUN, no_args_is_help=True)
 
 # Typer carries its own copy of click and exports only the leaves of its exceptions.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]

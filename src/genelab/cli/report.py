@@ -9,17 +9,20 @@ from genelab.experiment.console import say
 
 
 def report(
-    directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR", help="Runs, or directories of several seeds.", show_default=False)
+    places: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR", help="Runs, directories of several seeds, or a campaign file.", show_default=False
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Write the report here (report.html in the first DIR).", show_default=False)
+        Path | None, typer.Option(help="Write the report here (report.html among the runs).", show_default=False)
     ] = None,
 ) -> None:
-    """Write one HTML file about a run, about all seeds of one, or to compare several: it opens without network.
+    """Write one HTML file about a run, all seeds of one, several to compare, or a campaign: it opens without network.
 
     Example: genelab report logs/rsl_rl/GeneLab-Inverted-Pendulum-v0/baseline logs/…/other --out comparison.html
     """
     from genelab.experiment.report import write_report
 
-    say(f"report: {write_report(directories, out)}")
+    say(f"report: {write_report(places, out)}")

@@ -4,7 +4,7 @@ import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from genelab.core.errors import UserError
+from genelab.core.errors import UserError, hint
 from genelab.core.ranges import check
 from genelab.core.stored_config import from_dict
 
@@ -34,6 +34,14 @@ def check_record(label: str, record: Any, fields: Mapping[str, Any], required: I
     for name in required:
         stored(record, name, Any, label)
     return {name: stored(record, name, declared, label) for name, declared in fields.items() if name in record}
+
+
+def refuse_unknown(label: str, record: Any, fields: Iterable[str]) -> None:
+    """Raise for an entry of a record that is none of the fields, with the nearest of them."""
+    _require_record(record, label)
+    for name in record:
+        if name not in fields:
+            raise UserError(f"{label}: unknown field '{name}'{hint(str(name), fields)}")
 
 
 def _require_record(data: Any, label: str) -> None:

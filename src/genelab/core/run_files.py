@@ -19,6 +19,8 @@ RUN_FILE = "run.json"
 ENV_FILE = "params/env.json"
 AGENT_FILE = "params/agent.json"
 METRICS_FILE = "metrics.jsonl"
+FINAL_MODELS = ("model_final.pt", "model.zip")
+"""The last checkpoint of a run, by its backend."""
 STATE_FILE = "state/resume.pt"
 EVALUATIONS_FILE = "evaluations.jsonl"
 BEST_MODEL = "best_model"

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.components import NotInstalledError, find_installed
-from genelab.core.errors import RunStopped, UserError, hint
+from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import prepare_output, write_json, write_result
 from genelab.core.json_data import read_json
 from genelab.core.ranges import Count, Seed
-from genelab.core.records import check_record
+from genelab.core.records import check_record, refuse_unknown
 from genelab.core.registry import find
 from genelab.engines import ENGINES
 from genelab.experiment import provenance
@@ -87,9 +87,7 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
         label = f"suite '{path}', entry {number}"
         if not isinstance(entry, dict):
             raise UserError(f"{label}: expected an object, got {type(entry).__name__}")
-        for key in entry:
-            if key not in _FIELDS:
-                raise UserError(f"{label}: unknown field '{key}'{hint(key, _FIELDS)}")
+        refuse_unknown(label, entry, _FIELDS)
         check_record(label, entry, _FIELDS, _REQUIRED)
         try:
             find(entry["task"])

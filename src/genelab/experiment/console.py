@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 PLAIN_INTERVAL_S = 5.0
 """Time between two plain lines about the same work."""
 BAR_WIDTH = 24
+REDRAW_S = 1.0
+REDRAW_SHARE = 0.02
+"""Time between two drawings of a live text, and the largest part of the time that drawing it may take."""
 
 
 def say(line: object = "") -> None:
@@ -95,8 +98,42 @@ def open_display(interval_s: float = PLAIN_INTERVAL_S, keep: bool = True) -> Dis
     `keep`: what was reached in the end stays to be read. Otherwise a result follows, and plain lines go to standard
     error: what a command writes to a file is the same every time.
     """
-    live = sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
-    return _Live(keep) if live else _Lines(interval_s, keep)
+    return _Live(keep) if on_terminal() else _Lines(interval_s, keep)
+
+
+def on_terminal() -> bool:
+    """Whether standard output is a terminal that can show live lines."""
+    return sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+@contextmanager
+def live_text(draw: Callable[[], str]) -> Iterator[Callable[[], None]]:
+    """Keep a text at the bottom of the terminal; what this gives draws it anew, not too often for what that costs.
+
+    Where standard output is no terminal, nothing is drawn.
+    """
+    if not on_terminal():
+        yield lambda: None
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    due = 0.0
+
+    def redraw() -> None:
+        nonlocal due
+        began = time.monotonic()
+        if began >= due:
+            live.update(Text(draw(), no_wrap=True), refresh=True)
+            due = began + max(REDRAW_S, (time.monotonic() - began) / REDRAW_SHARE)
+
+    with Live(auto_refresh=False) as live:
+        redraw()
+        try:
+            yield redraw
+        finally:
+            due = 0.0
+            redraw()
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def resolve(
     spec = find(task_id)
     setup = Setup(spec, spec.env_cfg(play=play), spec.agent_cfg(backend) if spec.agents or backend else None, play)
     overrides = overrides or []
-    setup.preset = _choose_preset(spec, preset, backend, overrides)
+    setup.preset = choose_preset(spec, preset, backend, overrides)
     preset_changes = list(spec.preset(setup.preset, backend).items())
     if play:
         preset_changes = [(path, value) for path, value in _for_play(preset_changes) if path != "env.num_envs"]
@@ -134,7 +134,7 @@ def apply_typed(roots: dict[str, Any], overrides: list[tuple[str, str]]) -> list
     return list(changes.values())
 
 
-def _choose_preset(spec: TaskSpec, preset: str, backend: str | None, overrides: list[tuple[str, str]]) -> str:
+def choose_preset(spec: TaskSpec, preset: str, backend: str | None, overrides: list[tuple[str, str]]) -> str:
     if preset != "auto":
         return preset
     gpu = any(path.replace("-", "_") == "env.simulation.gpu" and value in ("true", "1") for path, value in overrides)

@@ -165,6 +165,14 @@ class RslRlOnPolicyRunnerCfg:
         elif number > samples:
             raise UserError(f"agent.algorithm.mini_batch_size asks for {number} mini-batches of {samples} {what}")
 
+    def steps_per_iteration(self, num_envs: int) -> int:
+        """Environment steps over so many worlds in one iteration."""
+        return self.actions_per_iteration * self.action_repeat * num_envs
+
+    def total_steps(self, num_envs: int) -> int:
+        """Environment steps over so many worlds in the whole training."""
+        return self.max_iterations * self.steps_per_iteration(num_envs)
+
 
 def _check_mini_batches(path: str, number: int, samples: int, what: str) -> None:
     if number > samples:
@@ -280,6 +288,11 @@ class TimestepAgentCfg:
         if self.algorithm == "PPO":
             path = "agent.on_policy.num_mini_batches"
             _check_mini_batches(path, on.num_mini_batches, samples, "samples in a rollout")
+
+    def total_steps(self, num_envs: int) -> int:
+        """Environment steps over so many worlds in the whole training, with its last rollout finished."""
+        block = num_envs * (self.on_policy.num_steps if self.is_on_policy else 1)
+        return math.ceil(self.max_iterations / block) * block
 
     def unused_fields(self) -> dict[str, str]:
         reason = f"{self.algorithm} does not have it"

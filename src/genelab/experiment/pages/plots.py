@@ -139,13 +139,20 @@ def line_plot(
     fraction: bool = False,
     name_seeds: bool = False,
     draw_seeds: bool = True,
+    level: float | None = None,
 ) -> Plot:
-    """Draw curves. `fraction` fixes the y axis to 0 to 100 %; `name_seeds` lists seeds under the pointer."""
+    """Draw curves. `fraction` fixes the y axis to 0 to 100 %; `name_seeds` lists seeds under the pointer.
+
+    `level` is a value to be reached, drawn across the plot.
+    """
     right, top = layout.width - 12, 10
     last = max(float(x[-1]) for curve in curves for x, _ in curve.lines if len(x))
     x = Scale(0.0, last if last > 0 else 1.0, layout.left, right)  # from zero, where every training starts
-    y = _y_scale(curves, layout.height - layout.bottom - (16 if layout.x_label else 0), top, may_be_log, fraction)
+    values = np.concatenate([[] if level is None else [level], *(y for curve in curves for _, y in curve.lines)])
+    y = _y_scale(values, layout.height - layout.bottom - (16 if layout.x_label else 0), top, may_be_log, fraction)
     shapes = [*_y_axis(y, layout, right, fraction), *_x_axis(x, y, layout, axis)]
+    if level is not None:
+        shapes.append(_path("target", f"M{layout.left},{y.at(level)}H{right}"))
     buckets = max(60, layout.width // 2)
     for curve in curves:
         if curve.low is not None and curve.high is not None and len(curve.low[0]) > 1:
@@ -230,10 +237,9 @@ def thin(line: Line, buckets: int) -> Line:
     return x[chosen], y[chosen]
 
 
-def _y_scale(curves: Sequence[Curve], bottom: float, top: float, may_be_log: bool, fraction: bool) -> Scale:
+def _y_scale(values: np.ndarray, bottom: float, top: float, may_be_log: bool, fraction: bool) -> Scale:
     if fraction:
         return Scale(-0.03, 1.03, bottom, top)
-    values = np.concatenate([y for curve in curves for _, y in curve.lines])
     low, high = float(values.min()), float(values.max())
     if may_be_log and low > 0 and high / low > LOG_RATIO:
         low, high = math.log10(low), math.log10(high)

@@ -55,9 +55,7 @@ def _versions(run: RunData) -> str:
 
 
 def _overrides(run: RunData) -> str:
-    overrides = run.meta.get("overrides")
-    changes = overrides.items() if isinstance(overrides, dict) else ()
-    return " ".join(f"--{path} {value}" for path, value in changes if path != "agent.seed")
+    return " ".join(f"--{path} {value}" for path, value in run.overrides.items())
 
 
 def progress(run: RunData) -> str:

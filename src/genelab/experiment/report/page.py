@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from genelab.core.run_files import VIDEO_FILE
+from genelab.core.run_files import FINAL_MODELS, VIDEO_FILE
 from genelab.experiment.pages import Section, named, render
 from genelab.experiment.report.curves import learning_curves, small_multiples
 from genelab.experiment.report.evaluation import evaluation
@@ -66,7 +66,7 @@ def videos(entries: Sequence[Entry]) -> Section:
     """The videos of the entries that have one or, if none has, the command that makes one."""
     found = [_video(index, entry, len(entries) > 1) for index, entry in enumerate(entries)]
     run = entries[0].runs[0].directory
-    checkpoint = next((run / name for name in ("model_final.pt", "model.zip") if (run / name).exists()), "CHECKPOINT")
+    checkpoint = next((run / name for name in FINAL_MODELS if (run / name).exists()), "CHECKPOINT")
     words = ["genelab", "play", entries[0].task, "--checkpoint", checkpoint, "--max-steps", 500]
     command = shlex.join(str(word) for word in [*words, "--video", run / VIDEO_FILE])
     return Section("video", "Video", {"shown": [one for one in found if one is not None], "command": command})

@@ -33,11 +33,6 @@ def evaluated(name: str) -> Callable[[RunData], float | None]:
     return read
 
 
-def _rate(run: RunData) -> float | None:
-    steps = run.last("steps")
-    return steps / run.train_s if steps and run.train_s else None
-
-
 EVAL_RETURN = Result("Evaluation return", evaluated("return_mean"))
 RETURN = Result("Return, last iteration", lambda run: run.last("return_mean"))
 BEST = Result("Return, best iteration", lambda run: run.best("return_mean"))
@@ -46,7 +41,7 @@ EVAL_SUCCESS = Result("Evaluation success rate", evaluated("success_rate"), perc
 SUCCESS = Result("Success rate, last iteration", lambda run: run.last("success_rate"), percent)
 STEPS = Result("Environment steps", lambda run: run.last("steps"), si, spread=False)
 TIME = Result("Training time", lambda run: run.train_s, duration, spread=False)
-RATE = Result("Steps per second", _rate, si, spread=False)
+RATE = Result("Steps per second", lambda run: run.steps_per_s, si, spread=False)
 RESULTS = (EVAL_RETURN, RETURN, BEST, LENGTH, EVAL_SUCCESS, SUCCESS, STEPS, TIME, RATE)
 
 

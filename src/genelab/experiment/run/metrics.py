@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 WINDOW = 100
+SCORE = "total_reward_ma"
+"""The metric that is compared with targets."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +36,22 @@ class ReturnCurve:
     optimiser_steps: Sequence[float]
 
 
+def total_reward_ma(returns: Sequence[float]) -> float:
+    """Mean of the last 100 returns: what is compared with targets."""
+    last = returns[-WINDOW:]
+    return math.fsum(last) / len(last)
+
+
 def run_metrics(curve: ReturnCurve, baseline: float) -> dict[str, float | None]:
     """The metrics of one training, given the return of a random policy."""
     s = [value - baseline for value in curve.returns]
     total = math.fsum(s)
     drops = math.fsum(min(0.0, after - before) for before, after in pairwise(s))
-    last = list(curve.returns[-WINDOW:])
     return {
         "strength": total / len(s),
         "max_strength": max(s),
         "final_strength": s[-1],
-        "total_reward_ma": math.fsum(last) / len(last),
+        SCORE: total_reward_ma(curve.returns),
         "sample_efficiency": _ratio(math.fsum(v / f for v, f in zip(s, curve.steps, strict=True)), total),
         # Off-policy algorithms act for a while before their first optimiser step.
         "training_efficiency": _ratio(

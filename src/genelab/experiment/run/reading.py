@@ -45,10 +45,23 @@ class RunData:
         """How the run ended, or that it has not."""
         return str(self.meta.get("status", "unknown"))
 
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """What the user changed about the configs, but for the seed."""
+        overrides = self.meta.get("overrides")
+        changes = overrides.items() if isinstance(overrides, dict) else ()
+        return {path: value for path, value in changes if path != "agent.seed"}
+
     @cached_property
     def train_s(self) -> float | None:
         """Seconds of collecting and learning up to the last iteration."""
         return self.seconds[-1] if self.seconds else None
+
+    @property
+    def steps_per_s(self) -> float | None:
+        """Environment steps per second of collecting and learning, over the whole run."""
+        steps = self.last("steps")
+        return steps / self.train_s if steps and self.train_s else None
 
     @cached_property
     def seconds(self) -> list[float]:
@@ -124,7 +137,7 @@ def _load_entry(directory: Path, label: str) -> Entry:
         tail = f" (did you mean '{below}'?)" if (below := _run_below(directory)) is not None else ""
         raise UserError(f"no run at '{directory}': neither {RUN_FILE} nor seed_<S>/{RUN_FILE} is in it{tail}")
     notes: list[str] = []
-    summary = _read_record(directory / SUMMARY_FILE, SUMMARY, notes)
+    summary = read_summary(directory, notes)
     if summary.get("failed"):
         notes.append(f"{directory}: seeds that failed: {', '.join(map(str, summary['failed']))}")
     return Entry(label, directory, [read_run(home, notes) for home in homes], summary, notes)
@@ -160,6 +173,11 @@ def read_run(directory: Path, notes: list[str]) -> RunData:
         config=config,
         recorded_at=_modified(directory / METRICS_FILE),
     )
+
+
+def read_summary(directory: Path, notes: list[str]) -> dict[str, Any]:
+    """summary.json of several seeds; empty if there is none."""
+    return _read_record(directory / SUMMARY_FILE, SUMMARY, notes)
 
 
 def _read_record(path: Path, fields: dict[str, Any], notes: list[str]) -> dict[str, Any]:

@@ -39,6 +39,6 @@ EVALUATION: dict[str, Any] = {
 
 SUMMARY: dict[str, Any] = {
     **dict.fromkeys(("metrics", "runs", "baseline"), dict[str, Any]),
-    "failed": tuple[int, ...],
+    **dict.fromkeys(("seeds", "failed"), tuple[int, ...]),
 }
 """summary.json"""

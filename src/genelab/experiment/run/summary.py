@@ -1,6 +1,6 @@
 """The summary of a multi-seed training: a table, and summary.json."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +117,16 @@ def _describe(run: RunData, curve: ReturnCurve, baseline: float) -> dict[str, An
     }
 
 
+def spread(values: Sequence[float]) -> dict[str, Any]:
+    """Mean, standard deviation, 95 % interval, worst and interquartile mean of a number that every seed has."""
+    stats = summarize(values)
+    middle, (low, high) = interquartile_mean(values)
+    ends = {"worst": min(values), "iqm": middle, "iqm_ci95": [low, high]}
+    return {"mean": stats.mean, "std": stats.std, "ci95": stats.ci95, "n": stats.n, **ends}
+
+
 def _over_seeds(runs: list[dict[str, Any]], curves: list[ReturnCurve], baseline: float) -> dict[str, Any]:
-    """Mean, standard deviation, 95 % interval, worst and interquartile mean of everything that all seeds have."""
+    """The spread of everything that all seeds have, and how consistent they are."""
     columns: dict[str, list[float | None]] = {"return_mean": [run["return_mean"] for run in runs]}
     for name in runs[0]["metrics"]:
         columns[name] = [run["metrics"].get(name) for run in runs]
@@ -126,17 +134,14 @@ def _over_seeds(runs: list[dict[str, Any]], curves: list[ReturnCurve], baseline:
     for name, values in columns.items():
         known = [value for value in values if value is not None]
         if len(known) == len(runs):
-            stats = summarize(known)
-            middle, (low, high) = interquartile_mean(known)
-            spread = {"worst": min(known), "iqm": middle, "iqm_ci95": [low, high]}
-            result[name] = {"mean": stats.mean, "std": stats.std, "ci95": stats.ci95, "n": stats.n, **spread}
+            result[name] = spread(known)
     result["consistency"] = consistency(curves, baseline) if all(curve.returns for curve in curves) else None
     return result
 
 
 def _print(runs: dict[str, Any], metrics: dict[str, Any], unit: str, say: Callable[[str], None]) -> None:
     rows = [
-        (seed, run["iteration"], _digits(run["return_mean"]), f"{run['train_s']:.0f} s") for seed, run in runs.items()
+        (seed, run["iteration"], digits(run["return_mean"]), f"{run['train_s']:.0f} s") for seed, run in runs.items()
     ]
     say(str(Table(("seed", f"{unit}s", "return_mean", "training"), rows)))
     over_seeds = [(name, *_columns(value)) for name, value in metrics.items()]
@@ -147,12 +152,13 @@ def _print(runs: dict[str, Any], metrics: dict[str, Any], unit: str, say: Callab
 
 def _columns(stats: Any) -> tuple[str, ...]:
     if not isinstance(stats, dict):
-        return (_digits(stats), *"-----")
+        return (digits(stats), *"-----")
     mean, std, interval, worst, middle, low, high = map(
-        _digits, (*(stats[key] for key in ("mean", "std", "ci95", "worst", "iqm")), *stats["iqm_ci95"])
+        digits, (*(stats[key] for key in ("mean", "std", "ci95", "worst", "iqm")), *stats["iqm_ci95"])
     )
     return mean, std, f"± {interval}", worst, middle, f"{low} to {high}"
 
 
-def _digits(value: float | None) -> str:
+def digits(value: float | None) -> str:
+    """A number in a table."""
     return "-" if value is None else f"{value:.5g}"

@@ -49,8 +49,7 @@ class RslRlLearner(Learner):
 
     @property
     def steps(self) -> int:
-        cfg = self.agent_cfg
-        return self._iteration * cfg.actions_per_iteration * cfg.action_repeat * self.env.num_envs
+        return self._iteration * self.agent_cfg.steps_per_iteration(self.env.num_envs)
 
     @property
     def optimiser_steps(self) -> int:

@@ -1,0 +1,71 @@
+"""Work through a file that lists many trainings, and see what became of them.
+
+Example: genelab campaign run examples/campaign.toml --parallel 2
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from genelab.experiment.console import on_terminal, say
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A campaign file (TOML).", show_default=False)]
+
+
+def run(
+    file: File,
+    parallel: Annotated[int, typer.Option(help="Train this many runs at once.")] = 1,
+    only_failing: Annotated[
+        bool,
+        typer.Option("--only-failing", help="Only rows with a failed run, or below their target."),
+    ] = False,
+) -> int:
+    """Train and evaluate everything that a campaign file lists and that is not done yet.
+
+    Example: genelab campaign run examples/campaign.toml --parallel 2
+    """
+    from genelab.experiment.campaign.work import run_campaign
+
+    return run_campaign(file, parallel, only_failing, say)
+
+
+def status(file: File, as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False) -> None:
+    """Show how every run of a campaign stands; on a terminal, for as long as the campaign is worked through.
+
+    Example: genelab campaign status examples/campaign.toml
+    """
+    from genelab.experiment.campaign.file import read_campaign
+    from genelab.experiment.campaign.state import look_at
+    from genelab.experiment.campaign.tables import status_record, status_table
+    from genelab.experiment.campaign.work import follow_campaign
+
+    campaign = read_campaign(file)
+    if as_json:
+        say(json.dumps(status_record(campaign, look_at(campaign)), indent=2))
+    elif on_terminal():
+        follow_campaign(campaign)
+    else:
+        say(status_table(look_at(campaign)))
+
+
+def table(
+    file: File,
+    out: Annotated[
+        Path | None, typer.Option(help="Write here and beside it (table.md among the runs).", show_default=False)
+    ] = None,
+) -> None:
+    """Write what every row of a campaign reached as Markdown and JSON, from the files of its runs.
+
+    Example: genelab campaign table examples/campaign.toml --out results/campaign.md
+    """
+    from genelab.experiment.campaign.file import read_campaign
+    from genelab.experiment.campaign.tables import write_table
+
+    shown, markdown, data = write_table(read_campaign(file), out)
+    say(shown)
+    say(f"table: {markdown}, {data}")
+
+
+COMMANDS = {"run": run, "status": status, "table": table}
