@@ -204,7 +204,7 @@ def test_a_training_that_was_left_behind_is_waited_for(tmp_path: Path) -> None:
 def test_a_run_beyond_the_budget_is_refused_before_anything_starts(fresh: Path, mistake: Callable[..., str]) -> None:
     edit(fresh, ("frames_per_run = 10_000", "frames_per_run = 3_839"))
     said = mistake("campaign", "run", fresh)
-    assert f"'{SINGLE}/cpu' would train 3,840 frames, more than frames_per_run 3,839" in said
+    assert f"'{SINGLE}/cpu': it would train 3,840 frames, more than frames_per_run 3,839" in said
     assert not fresh.with_suffix("").exists()
 
 
@@ -269,15 +269,16 @@ def test_the_status_says_what_became_of_every_run(campaign: Path, cli: Callable[
     (at(campaign, SINGLE, seed=3) / "run.json").write_text(json.dumps(record))
     outcome = cli("campaign", "status", campaign)
     assert outcome.code == 0, outcome.err
-    for seed, state in ((1, "done"), (2, "failed: no such luck"), (3, "stopped: to be continued")):
-        assert any(line.split()[:3] == [SINGLE, "cpu", str(seed)] and state in line for line in outcome.out.split("\n"))
-    assert "2 done, 1 failed, 1 stopped, 2 queued, 0 of 2 rows at target" in outcome.out
+    lines = [" ".join(line.split()) for line in outcome.out.split("\n")]
+    for state in ("1 done", "2 failed no such luck", "3 stopped to be continued"):
+        assert any(line.startswith(f"{SINGLE} cpu {state}") for line in lines)
+    assert "2 done, 1 stopped, 1 failed, 2 queued, 0 of 2 rows at target" in outcome.out
     runs = json.loads(cli("campaign", "status", campaign, "--json").out)["runs"]
     assert [run["state"] for run in runs] == ["done", "failed", "stopped", "done", "queued", "queued"]
     with locked(at(campaign, SINGLE, seed=3)):
         lines = (at(campaign, SINGLE, seed=3) / "metrics.jsonl").read_text().splitlines(keepends=True)
         (at(campaign, SINGLE, seed=3) / "metrics.jsonl").write_text("".join(lines[:5]))
-        assert re.search(r"running 50 %, ETA \d+ s", cli("campaign", "status", campaign).out)
+        assert re.search(r"running +50 %, ETA \d+ s", cli("campaign", "status", campaign).out)
 
 
 def test_the_status_of_what_nobody_works_on_is_shown_once_on_a_terminal(campaign: Path) -> None:
@@ -285,7 +286,7 @@ def test_the_status_of_what_nobody_works_on_is_shown_once_on_a_terminal(campaign
     assert code == 0
     lines = screen(written)
     assert lines[0].split()[:5] == ["task", "spec", "seed", "state", "total_reward_ma"]
-    assert any("✓" in line for line in lines)
+    assert any(line.startswith(SINGLE) and " yes " in line for line in lines)
     assert any(line.startswith("2 done, 1 of 2 rows at target") for line in lines)
 
 
@@ -300,16 +301,16 @@ def test_the_table_is_made_from_run_files(campaign: Path, cli: Callable[..., Any
     returns = [line["return_mean"] for line in read_json_lines(run / "metrics.jsonl") if "return_mean" in line]
     assert cli("campaign", "table", campaign, "--out", campaign.parent / "out.md").code == 0
     table = read_json(campaign.parent / "out.json")
-    assert table["metric"].startswith("total_reward_ma: ")
+    assert table["metrics"].startswith("total_reward_ma is the mean of the last 100 ")
     row = table["rows"][1]
-    assert row["total_reward_ma"]["mean"] == pytest.approx(sum(returns) / len(returns))
-    assert (row["evaluation"], row["frames"], row["seeds"], row["reached"]) == (123.25, 3840, [1], False)
-    assert (row["preset"], row["commits"]) == (["cpu"], [meta(run)["git_commit"]])
+    assert row["total_reward_ma mean"] == pytest.approx(sum(returns) / len(returns))
+    assert (row["evaluation"], row["M frames"], row["seeds"], row["reached"]) == (123.25, 0.00384, [1], False)
+    assert (row["spec"], row["commit"][:9]) == (meta(run)["preset"], meta(run)["git_commit"][:9])
     assert row["overrides"] == {"env.num_envs": 8, "agent.max_iterations": 10, "agent.save_interval": 2}
-    assert row["baseline"] == read_json(run.parent / "summary.json")["baseline"]
+    assert row["random"] == read_json(run.parent / "summary.json")["baseline"]["return_mean"]
     text = (campaign.parent / "out.md").read_text()
     assert "| task | spec | seeds | total_reward_ma mean | worst |" in text
-    assert f"| {DOUBLE} | cpu | 1 |" in text
+    assert f"| {DOUBLE} | cpu | (1) |" in text
     assert "| 123.25 |" in text
     assert cli("campaign", "table", campaign, "--out", campaign.parent / "again.md").code == 0
     assert (campaign.parent / "again.md").read_text() == text
@@ -319,7 +320,6 @@ def test_the_seeds_of_a_row_are_one_row_of_the_table(campaign: Path) -> None:
     edit(campaign, ("seeds = [1]", "seeds = [1, 2]"))
     shutil.copytree(at(campaign, SINGLE), at(campaign, SINGLE, seed=2))
     row = look_at(read_campaign(campaign))[0]
-    assert row.score is not None
     assert (row.score["n"], row.score["worst"]) == (2, row.score["mean"])
     assert {"iqm", "iqm_ci95"} <= row.score.keys()
     assert row.reached

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 import typer
 
+from genelab.cli import campaign
 from genelab.cli.main import COMMANDS, WITH_OVERRIDES, app
 
-NAMES = [name for _, name, _ in COMMANDS]
+NAMES = [*(name for _, name, _ in COMMANDS), "campaign"]
+ALL = [*NAMES, *(f"campaign {name}" for name in campaign.COMMANDS)]
 PANEL = re.compile(r"^╭─ (.+?) ─+╮$", re.MULTILINE)
 
 
@@ -34,9 +36,9 @@ def test_the_help_groups_all_commands_in_panels(help_of: Callable[..., str]):
     assert all(re.search(rf"^│ {name} +[A-Z]", text, re.MULTILINE) for name in NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_the_help_of_a_command_has_an_example_and_fits_a_screen(name: str, help_of: Callable[..., str]):
-    text = help_of(name)
+    text = help_of(*name.split())
     assert f"Example: genelab {name} " in " ".join(text.split())
     assert len(text.splitlines()) <= 64
     assert max(map(len, text.splitlines())) <= 80
@@ -48,9 +50,11 @@ def test_the_options_of_training_are_grouped(help_of: Callable[..., str]):
     assert set(PANEL.findall(help_of("train"))) == groups
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_every_option_is_described_by_a_sentence(name: str):
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    command: Any = typer.main.get_command(app)
+    for word in name.split():
+        command = command.commands[word]
     assert re.fullmatch(r"[A-Z].*\.", command.help.split("\n\n")[0].replace("\n", " "))
     for parameter in command.params:
         assert re.fullmatch(r"[A-Z].*[.)]", parameter.help), f"{parameter.name}: {parameter.help}"

@@ -3,7 +3,6 @@
 Example: genelab campaign run examples/campaign.toml --parallel 2
 """
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +17,7 @@ def run(
     file: File,
     parallel: Annotated[int, typer.Option(help="Train this many runs at once.")] = 1,
     only_failing: Annotated[
-        bool,
-        typer.Option("--only-failing", help="Only rows with a failed run, or below their target."),
+        bool, typer.Option("--only-failing", help="Only rows with a failed run, or of tasks below their target.")
     ] = False,
 ) -> int:
     """Train and evaluate everything that a campaign file lists and that is not done yet.
@@ -36,18 +34,21 @@ def status(file: File, as_json: Annotated[bool, typer.Option("--json", help="Pri
 
     Example: genelab campaign status examples/campaign.toml
     """
+    import json
+
     from genelab.experiment.campaign.file import read_campaign
     from genelab.experiment.campaign.state import look_at
-    from genelab.experiment.campaign.tables import status_record, status_table
+    from genelab.experiment.campaign.tables import METRICS, run_table, status_text
     from genelab.experiment.campaign.work import follow_campaign
 
     campaign = read_campaign(file)
     if as_json:
-        say(json.dumps(status_record(campaign, look_at(campaign)), indent=2))
+        runs = run_table(run for row in look_at(campaign) for run in row.runs)
+        say(json.dumps({"metrics": METRICS, "runs": runs.records()}, indent=2))
     elif on_terminal():
         follow_campaign(campaign)
     else:
-        say(status_table(look_at(campaign)))
+        say(status_text(look_at(campaign)))
 
 
 def table(

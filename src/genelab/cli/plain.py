@@ -5,7 +5,7 @@ import io
 import sys
 import unicodedata
 
-SIGNS = {"±": "+/-", "·": "-", "×": "x", "→": "->", "\N{EN DASH}": "-", "³": "^3", "²": "^2", "✓": "yes", "✗": "no"}
+SIGNS = {"±": "+/-", "·": "-", "×": "x", "→": "->", "\N{EN DASH}": "-", "³": "^3", "²": "^2"}
 LINES = {"─━═╌┄": "-", "│┃║": "|"}
 CORNERS = range(0x2500, 0x2580)
 """Where the characters are that tables are drawn with."""

@@ -119,4 +119,4 @@ def _widths(columns: list[tuple[str, ...]], room: int) -> list[int]:
 
 def _is_number(text: str) -> bool:
     """Whether a cell can stand right-aligned among numbers. An empty one or a dash can."""
-    return re.fullmatch(r"-?|(± )?[+\-±]?\d[\d.,]*(e[+-]?\d+)?( ?(%|s|[kMGT]))?(/\d+)?", text) is not None
+    return re.fullmatch(r"-?|(± )?[+\-±]?\d[\d.,]*(e[+-]?\d+)?( ?(%|s))?(/\d+)?", text) is not None

@@ -21,35 +21,23 @@ POLL_S = 0.2
 
 
 class Launcher(Protocol):
-    """Runs genelab commands, at most one at a time in a directory."""
+    """Runs genelab commands, at most one at a time in a directory.
 
-    def start(self, command: list[str], directory: Path) -> None:
-        """Start ``genelab COMMAND``, which works in a directory."""
-        ...
+    `ended` returns what has ended since the last call, with its exit code, or None if someone else had started it.
+    `stop` asks all that runs to save its work, and waits until it has.
+    """
 
-    def ended(self) -> dict[Path, int | None]:
-        """What has ended since the last call, with its exit code; None if it was started by someone else."""
-        ...
-
-    def stop(self) -> None:
-        """Ask all that runs to save its work, and wait until it has."""
-        ...
+    def start(self, command: list[str], directory: Path) -> None: ...
+    def ended(self) -> dict[Path, int | None]: ...
+    def stop(self) -> None: ...
 
 
 class Watch(Protocol):
-    """Is told what happens to the directories."""
+    """Is told what happens: a command begins, commands run (a few times a second), a command has ended."""
 
-    def begin(self, directory: Path, command: list[str]) -> None:
-        """A command has been started."""
-        ...
-
-    def follow(self, directory: Path) -> None:
-        """A command is still running: called a few times a second."""
-        ...
-
-    def end(self, directory: Path, code: int | None) -> None:
-        """A command has ended."""
-        ...
+    def begin(self, directory: Path, command: list[str]) -> None: ...
+    def follow(self, running: Iterable[Path]) -> None: ...
+    def end(self, directory: Path, code: int | None) -> None: ...
 
 
 class LocalProcesses:
@@ -69,16 +57,12 @@ class LocalProcesses:
         if holder(directory) is not None:
             self._running[directory] = None
             return
-        log_file(directory).parent.mkdir(parents=True, exist_ok=True)
+        words, err = [sys.executable, "-m", "genelab", *command], subprocess.STDOUT
+        directory.parent.mkdir(parents=True, exist_ok=True)
         with log_file(directory).open("ab") as log:
             # In a session of its own, so that Ctrl-C reaches it once, through `stop`: twice would stop it unsaved.
-            self._running[directory] = subprocess.Popen(
-                [sys.executable, "-m", "genelab", *command],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=self._environment,
-                start_new_session=True,
-            )
+            process = subprocess.Popen(words, stdout=log, stderr=err, env=self._environment, start_new_session=True)
+        self._running[directory] = process
 
     def ended(self) -> dict[Path, int | None]:
         found: dict[Path, int | None] = {}
@@ -127,11 +111,10 @@ def work_through(
 
     False if the user stopped it.
     """
-    waiting, last = list(directories), {}
     for number in (signal.SIGTERM, signal.SIGHUP):  # stop the commands as Ctrl-C does
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
-    running: set[Path] = set()
+    waiting, running, last = list(directories), set(), {}
     try:
         while waiting or running:
             while waiting and len(running) < parallel:
@@ -150,8 +133,7 @@ def work_through(
                     del last[directory]
                 if code in (0, None):
                     waiting.insert(0, directory)
-            for directory in running:
-                watch.follow(directory)
+            watch.follow(running)
     except KeyboardInterrupt:
         launcher.stop()
         return False

@@ -1,6 +1,5 @@
 """What a campaign still has to do: the next command of every run, and what is refused before anything starts."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from genelab.core.errors import UserError, about
@@ -22,16 +21,16 @@ class Plan:
     """A campaign with its configs resolved, checked against its budget and against what is on disk."""
 
     def __init__(self, campaign: Campaign):
-        self.campaign = campaign
         self.frames: dict[Path, int] = {}
         """Frames that each run has when it is done."""
         self._runs: dict[Path, tuple[Row, TrainRequest, Setup]] = {}
         with about(campaign.file):
             for row in campaign.rows:
-                self._add(row)
+                self._add(row, campaign.frames_per_run)
             for directory, (row, request, setup) in self._runs.items():
-                _check_unchanged(directory, row, request, setup)
-            self._check_total()
+                if (directory / RUN_FILE).exists():
+                    _check_unchanged(directory, row, request, setup)
+            self._check_total(campaign)
 
     def next_command(self, directory: Path, threads: int | None = None) -> list[str] | None:
         """Train, or continue; then evaluate; after the last seed of a row, summarise; None when all is done."""
@@ -40,14 +39,16 @@ class Plan:
         if training is not None:
             return training
         if not _evaluated(directory):
-            where = ["--sim", setup.env_cfg.simulation.engine, *(["--gpu"] if setup.env_cfg.simulation.gpu else [])]
+            simulation = setup.env_cfg.simulation
+            where = ["--sim", simulation.engine, *(["--gpu"] if simulation.gpu else [])]
             checkpoint = directory / learner_class(setup.agent_cfg).final_name
             return ["eval", row.task, str(checkpoint), *where, "--out", str(directory / EVAL_FILE)]
-        if all(map(_evaluated, row.runs)) and not _summarised(row):
+        summarised = read_summary(row.directory, []).get("seeds", ())
+        if all(map(_evaluated, row.runs)) and not set(row.seeds) <= set(summarised):
             return ["summary", str(row.directory)]
         return None
 
-    def _add(self, row: Row) -> None:
+    def _add(self, row: Row, allowed: int) -> None:
         request = TrainRequest(row.task, list(row.overrides), row.preset, row.backend)
         with about(row.label):
             setup = resolve_training(request)
@@ -55,41 +56,28 @@ class Plan:
             for change in setup.changes:
                 if change.old == change.new:
                     raise UserError(f"{change.path} is {show(change.new)} already: the override changes nothing")
-        frames = setup.agent_cfg.total_steps(setup.env_cfg.num_envs)
-        if frames > self.campaign.frames_per_run:
-            allowed = self.campaign.frames_per_run
-            raise UserError(f"'{row.label}' would train {frames:,} frames, more than frames_per_run {allowed:,}")
+            frames = setup.agent_cfg.total_steps(setup.env_cfg.num_envs)
+            if frames > allowed:
+                raise UserError(f"it would train {frames:,} frames, more than frames_per_run {allowed:,}")
         for directory in row.runs:
-            self._runs[directory] = (row, request, setup)
-            self.frames[directory] = frames
+            self._runs[directory], self.frames[directory] = (row, request, setup), frames
 
-    def _check_total(self) -> None:
-        """All runs of the file, and those before it was edited, must fit into the budget together."""
-        before = frames_elsewhere(self.campaign.directory, self.frames)
-        total, allowed = sum(self.frames.values()) + before, self.campaign.total_frames
+    def _check_total(self, campaign: Campaign) -> None:
+        """All runs of the file, and those that were in it before, must fit into the budget together."""
+        others = {path.parent for path in campaign.directory.glob(f"*/*/seed_*/{RUN_FILE}")} - set(self.frames)
+        logged = [finite((last_line(run / METRICS_FILE) or {}).get("steps")) or 0 for run in others]
+        total, allowed = sum(self.frames.values()) + int(sum(logged)), campaign.total_frames
         if allowed is not None and total > allowed:
-            earlier = f", {before:,} of them in runs that the file has no more" if before else ""
-            raise UserError(f"all runs would train {total:,} frames{earlier}, more than total_frames {allowed:,}")
-
-
-def frames_elsewhere(directory: Path, known: Iterable[Path]) -> int:
-    """Frames of the runs below a directory that are not among those known."""
-    runs = {path.parent for path in directory.glob(f"*/*/seed_*/{RUN_FILE}")} - set(known)
-    return sum(int(finite((last_line(run / METRICS_FILE) or {}).get("steps")) or 0) for run in runs)
+            before = f", {int(sum(logged)):,} of them in runs that the file has no more" if others else ""
+            raise UserError(f"all runs would train {total:,} frames{before}, more than total_frames {allowed:,}")
 
 
 def _evaluated(directory: Path) -> bool:
     return (directory / EVAL_FILE).exists() and is_final(read_json(directory / EVAL_FILE))
 
 
-def _summarised(row: Row) -> bool:
-    return set(row.seeds) <= set(read_summary(row.directory, []).get("seeds", ()))
-
-
 def _check_unchanged(directory: Path, row: Row, request: TrainRequest, setup: Setup) -> None:
     """An error if a run was begun with other settings: it would have to be trained again."""
-    if not (directory / RUN_FILE).exists():
-        return
     run = Run.open(directory)
     found = changes(run, request, setup)
     if run.configs()[1].max_iterations != setup.agent_cfg.max_iterations:

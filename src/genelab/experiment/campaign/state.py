@@ -2,7 +2,6 @@
 
 import functools
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,14 @@ from genelab.core.errors import UserError
 from genelab.core.json_data import finite
 from genelab.core.run_files import EVAL_FILE, FINAL_MODELS, METRICS_FILE, RUN_FILE
 from genelab.experiment.campaign.file import Campaign, Row
+from genelab.experiment.console import duration
 from genelab.experiment.launch import log_file
 from genelab.experiment.run.lock import holder
 from genelab.experiment.run.metrics import total_reward_ma
-from genelab.experiment.run.reading import RunData, read_run, read_summary
+from genelab.experiment.run.reading import RunData, read_run
 from genelab.experiment.run.summary import spread
 
-STATES = ("queued", "running", "stopped", "failed", "done")
+STATES = ("done", "running", "stopped", "failed", "queued")
 RECENT = 20
 """Iterations that the remaining time is estimated from."""
 _ERROR = re.compile(r"genelab: (?P<line>.+)|(?P<name>[\w.]*(Error|Exception)\b.*)")
@@ -30,14 +30,14 @@ class RunState:
 
     row: Row
     seed: int
-    directory: Path
+    data: RunData | None
+    """None if there is nothing of it."""
     state: str
     """One of `STATES`."""
-    reason: str
-    """Why it failed or stopped, or what it does."""
-    data: RunData | None
+    note: str
+    """Why it failed or stopped, or how far it is."""
 
-    @property
+    @functools.cached_property
     def score(self) -> float | None:
         """total_reward_ma over the training episodes so far."""
         rows = self.data.rows if self.data else ()
@@ -45,29 +45,14 @@ class RunState:
         return total_reward_ma(returns) if returns else None
 
     @property
-    def evaluation(self) -> dict[str, Any]:
-        """The metrics of eval.json; empty if there is none."""
-        record = self.data.evaluation if self.data else None
-        return record.get("metrics", {}) if record else {}
+    def reached(self) -> bool | None:
+        """Whether the score is at the target; None before the run is done, or without a target."""
+        score, target = self.score, self.row.target
+        return score >= target if self.state == "done" and score is not None and target is not None else None
 
-    @property
-    def frames(self) -> int:
-        """Environment steps so far."""
-        return int(self.data.last("steps") or 0) if self.data else 0
-
-    @property
-    def progress(self) -> tuple[float, float | None]:
-        """The part of the training that is done, and the seconds that the rest takes, as far as that is known."""
-        rows, seconds = (self.data.rows, self.data.seconds) if self.data else ([], [])
-        total = finite(self.data.config.get("agent.max_iterations")) if self.data else None
-        done = [value for row in rows if (value := finite(row.get("iteration"))) is not None]
-        if not total or not done:
-            return 0.0, None
-        first = max(0, len(done) - 1 - RECENT)
-        if len(done) - first < 2 or len(seconds) != len(done):
-            return done[-1] / total, None
-        pace = (seconds[-1] - seconds[first]) / (done[-1] - done[first])
-        return done[-1] / total, pace * max(0.0, total - done[-1])
+    def evaluated(self, metric: str) -> float | None:
+        """A metric of eval.json."""
+        return finite(((self.data and self.data.evaluation) or {}).get("metrics", {}).get(metric))
 
 
 @dataclass(frozen=True)
@@ -83,28 +68,16 @@ class RowState:
         return [run for run in self.runs if run.state == "done"]
 
     @functools.cached_property
-    def score(self) -> dict[str, Any] | None:
-        """Spread of total_reward_ma over the seeds that are done."""
+    def score(self) -> dict[str, Any]:
+        """Spread of total_reward_ma over the seeds that are done; empty if none is."""
         values = [value for run in self.done if (value := run.score) is not None]
-        return spread(values) if values else None
+        return spread(values) if values else {}
 
     @property
     def reached(self) -> bool | None:
         """Whether the mean over all seeds is at the target; None before all are done, or without a target."""
-        if self.row.target is None or self.score is None or len(self.done) < len(self.runs):
-            return None
-        return self.score["mean"] >= self.row.target
-
-    @property
-    def baseline(self) -> dict[str, Any] | None:
-        """The return of random actions, which the summary of the row measured."""
-        return read_summary(self.row.directory, []).get("baseline")
-
-
-def is_final(evaluation: dict[str, Any] | None) -> bool:
-    """Whether an evaluation is the one that tables show: of the last checkpoint, with the deterministic policy."""
-    record = evaluation or {}
-    return Path(str(record.get("checkpoint"))).name in FINAL_MODELS and record.get("deterministic") is True
+        judged = self.row.target is not None and self.score and len(self.done) == len(self.runs)
+        return self.score["mean"] >= self.row.target if judged else None
 
 
 def look_at(campaign: Campaign) -> list[RowState]:
@@ -117,59 +90,67 @@ def tasks_at_target(campaign: Campaign) -> set[str]:
     """Tasks with a row that reached the target, also with rows that the file has no more."""
     found = set()
     for row in campaign.rows:
-        for home in sorted((campaign.directory / row.task).glob("*")):
-            names = (path.parent.name.removeprefix("seed_") for path in home.glob(f"seed_*/{RUN_FILE}"))
-            seeds = tuple(sorted(int(name) for name in names if name.isdecimal()))
-            if _look_at_row(replace(row, directory=home, seeds=seeds)).reached:
-                found.add(row.task)
+        for home in (campaign.directory / row.task).glob("*"):
+            names = [path.parent.name.removeprefix("seed_") for path in home.glob(f"seed_*/{RUN_FILE}")]
+            seeds = tuple(int(name) for name in names if name.isdecimal())
+            found |= {row.task} if _look_at_row(replace(row, directory=home, seeds=seeds)).reached else set()
     return found
+
+
+def is_final(evaluation: dict[str, Any] | None) -> bool:
+    """Whether an evaluation is the one that tables show: of the last checkpoint, with the deterministic policy."""
+    record = evaluation or {}
+    return Path(str(record.get("checkpoint"))).name in FINAL_MODELS and record.get("deterministic") is True
 
 
 def _look_at_row(row: Row, active: bool = False) -> RowState:
     runs = []
     for directory, seed in row.runs.items():
         try:
-            data = _read(directory, _stamp(directory))
-            state, reason = _judge(directory, data, active)
+            data = _read(directory, *(_changed(directory / name) for name in (RUN_FILE, METRICS_FILE, EVAL_FILE)))
+            runs.append(RunState(row, seed, data, *_judge(directory, data, active)))
         except UserError as error:
-            data, state, reason = None, "failed", str(error)
-        runs.append(RunState(row, seed, directory, state, reason, data))
+            runs.append(RunState(row, seed, None, "failed", str(error)))
     return RowState(row, runs)
 
 
 def _judge(directory: Path, data: RunData | None, active: bool) -> tuple[str, str]:
-    """State and reason of a run. `active`: whether a process works through the campaign."""
-    fault = _fault(log_file(directory))
+    """State and note of a run. `active`: whether a process works through the campaign."""
+    log, status = log_file(directory), data.status if data else ""
     if holder(directory) is not None:
-        return "running", "training"
-    if data is not None and data.status == "finished":
-        if is_final(data.evaluation):
-            return "done", ""
-        if not fault:
-            return ("running", "evaluating") if active else ("stopped", "not evaluated yet")
-    elif data is not None and data.status in ("failed", "diverged"):
-        return "failed", fault or f"{data.status}, see {log_file(directory)}"
-    if fault:
-        return "failed", fault
-    return ("queued", "") if data is None else ("stopped", "to be continued")
+        return "running", _progress(data) if data else ""
+    if status == "finished" and data is not None and is_final(data.evaluation):
+        return "done", ""
+    fault = _fault(log)
+    if fault or status in ("failed", "diverged"):
+        return "failed", fault or f"{status}, see {log}"
+    if status == "finished":
+        return ("running", "evaluation") if active else ("stopped", "not evaluated yet")
+    return ("stopped", "to be continued") if data else ("queued", "")
+
+
+def _progress(data: RunData) -> str:
+    """How much of a training is done, and when the rest will be."""
+    total, seconds = finite(data.config.get("agent.max_iterations")), data.seconds[-RECENT:]
+    done = [value for row in data.rows[-RECENT:] if (value := finite(row.get("iteration"))) is not None]
+    if not total or len(done) < 2 or len(seconds) != len(done):
+        return ""
+    left = (seconds[-1] - seconds[0]) / (done[-1] - done[0]) * max(0.0, total - done[-1])
+    return f"{100 * done[-1] / total:.0f} %, ETA {duration(left)}"
 
 
 def _fault(log: Path) -> str:
     """The error that a log ends with, if it does."""
-    try:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    match = _ERROR.fullmatch(next((line for line in reversed(lines) if line.strip()), ""))
+    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    match = _ERROR.fullmatch(text.rstrip().rpartition("\n")[2])
     return (match["line"] or match["name"]) if match else ""
 
 
-def _stamp(directory: Path) -> tuple[int, ...]:
-    """Changes when a file of a run does."""
-    paths: Sequence[Path] = [directory / name for name in (RUN_FILE, METRICS_FILE, EVAL_FILE)]
-    return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in paths)
+def _changed(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(directory: Path, stamp: tuple[int, ...]) -> RunData | None:
-    return read_run(directory, []) if stamp[0] else None
+def _read(directory: Path, *changed: int) -> RunData | None:
+    """A run, read again only when one of its files has changed."""
+    return read_run(directory, []) if changed[0] else None

@@ -2,43 +2,39 @@
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from genelab.core.files import require_plain_name
 from genelab.experiment.campaign.file import Campaign, read_campaign
 from genelab.experiment.campaign.plan import Plan
 from genelab.experiment.campaign.state import look_at, tasks_at_target
-from genelab.experiment.campaign.tables import status_table
-from genelab.experiment.console import live_text, on_terminal
+from genelab.experiment.campaign.tables import status_text
+from genelab.experiment.console import live_text
 from genelab.experiment.launch import Launcher, LocalProcesses, log_file, threads_each, work_through
-from genelab.experiment.pages.numbers import si
 from genelab.experiment.run.lock import holder, locked
 
-DOES = {"train": "training", "eval": "evaluating", "summary": "summarising its row"}
+DOES = {"train": "training", "eval": "evaluation", "summary": "summary of its row"}
 
 
 class RunLines:
     """A line for each run that begins or ends something; on a terminal, the table of all runs below them."""
 
-    def __init__(self, campaign: Campaign, redraw: Callable[[], None], say: Callable[[str], None]):
-        self._campaign, self._redraw, self._say = campaign, redraw, say
-        self.failed: list[Path] = []
+    def __init__(self, directory: Path, redraw: Callable[[], None], say: Callable[[str], None]):
+        self._directory, self._redraw, self._say = directory, redraw, say
+        self.failed = False
 
     def begin(self, directory: Path, command: list[str]) -> None:
-        does = "continuing" if "--resume" in command else DOES[command[0]]
-        self._say(f"{self._name(directory)}: {does}")
+        does = "training goes on" if "--resume" in command else DOES[command[0]]
+        self._say(f"{directory.relative_to(self._directory)}: {does}")
 
-    def follow(self, directory: Path) -> None:
+    def follow(self, running: Iterable[Path]) -> None:
         self._redraw()
 
     def end(self, directory: Path, code: int | None) -> None:
         if code not in (0, None):
-            self.failed.append(directory)
-            self._say(f"{self._name(directory)}: failed, see {log_file(directory)}")
-
-    def _name(self, directory: Path) -> Path:
-        return directory.relative_to(self._campaign.directory)
+            self.failed = True
+            self._say(f"{directory.relative_to(self._directory)}: failed, see {log_file(directory)}")
 
 
 def run_campaign(
@@ -59,15 +55,12 @@ def run_campaign(
         chosen = _choose(campaign, plan, only_failing, say)
         threads = threads_each(parallel, len(chosen))
         say(f"runs: {campaign.directory}, {len(chosen)} to work on, {len(plan.frames) - len(chosen)} left alone")
-        say(f"frames: {si(sum(plan.frames.values()))} in all runs, at most {si(campaign.frames_per_run)} in one")
         if threads is not None:
             say(f"threads per run: {threads}")
-        with live_text(lambda: terminal_table(campaign)) as redraw:
-            lines = RunLines(campaign, redraw, say)
+        with live_text(lambda: terminal_text(campaign)) as redraw:
+            lines = RunLines(campaign.directory, redraw, say)
             place = launcher or LocalProcesses(threads)
             completed = work_through(chosen, lambda run: plan.next_command(run, threads), place, parallel, lines)
-        if not on_terminal():
-            say(status_table(look_at(campaign)))
     if not completed:
         say("stopped; go on with the same command")
         return 130
@@ -75,16 +68,16 @@ def run_campaign(
 
 
 def follow_campaign(campaign: Campaign) -> None:
-    """Show the table of all runs for as long as a process works through the campaign."""
-    with live_text(lambda: terminal_table(campaign)) as redraw:
+    """Show on a terminal how all runs stand, for as long as a process works through the campaign."""
+    with live_text(lambda: terminal_text(campaign)) as redraw:
         while holder(campaign.directory) is not None:
             redraw()
             time.sleep(0.2)
 
 
-def terminal_table(campaign: Campaign) -> str:
-    """The table of all runs, as high as the terminal at most."""
-    return status_table(look_at(campaign), shutil.get_terminal_size().lines)
+def terminal_text(campaign: Campaign) -> str:
+    """How all runs stand, in as many lines as the terminal has at most."""
+    return status_text(look_at(campaign), shutil.get_terminal_size().lines)
 
 
 def _choose(campaign: Campaign, plan: Plan, only_failing: bool, say: Callable[[str], None]) -> list[Path]:
@@ -95,14 +88,11 @@ def _choose(campaign: Campaign, plan: Plan, only_failing: bool, say: Callable[[s
     at_target = tasks_at_target(campaign) if only_failing else set()
     chosen: list[Path] = []
     for state in look_at(campaign):
-        row = state.row
-        failed = any(run.state == "failed" for run in state.runs)
+        row, failed = state.row, any(run.state == "failed" for run in state.runs)
         if only_failing and not failed and (row.target is None or row.task in at_target):
             continue
         left = [run for run in row.runs if plan.next_command(run) is not None]
         chosen += left
         if state.reached is False and not left:
             say(f"{row.label}: below its target; the same settings would give the same weights, so it needs others")
-    if only_failing and not chosen:
-        say("nothing is left to do for rows that fail")
     return chosen

@@ -1,7 +1,7 @@
 """How far each seed of a multi-seed training is: a line per seed, from what its process has logged."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +38,16 @@ class SeedLines:
         verb = "continued" if "--resume" in command else "started"
         self._say(f"seed {self._seeds[directory]}: {verb}, log {log_file(directory)}")
 
-    def follow(self, directory: Path) -> None:
-        """Show what a running seed has logged last."""
-        logged, row = last_line(directory / METRICS_FILE), self._rows[directory]
-        if logged is not None and logged["iteration"] != row.done:
-            row.update(logged["iteration"], describe(logged))
+    def follow(self, running: Iterable[Path]) -> None:
+        """Show what running seeds have logged last."""
+        for directory in running:
+            logged, row = last_line(directory / METRICS_FILE), self._rows[directory]
+            if logged is not None and logged["iteration"] != row.done:
+                row.update(logged["iteration"], describe(logged))
 
     def end(self, directory: Path, code: int | None) -> None:
         """The process of a seed has ended."""
-        self.follow(directory)
+        self.follow([directory])
         row, done = self._rows[directory], code in (0, None)
         how = "done" if done else "failed"
         row.status = f"{row.status}, {how}" if row.done else how

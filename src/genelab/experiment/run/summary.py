@@ -141,7 +141,7 @@ def _over_seeds(runs: list[dict[str, Any]], curves: list[ReturnCurve], baseline:
 
 def _print(runs: dict[str, Any], metrics: dict[str, Any], unit: str, say: Callable[[str], None]) -> None:
     rows = [
-        (seed, run["iteration"], digits(run["return_mean"]), f"{run['train_s']:.0f} s") for seed, run in runs.items()
+        (seed, run["iteration"], _digits(run["return_mean"]), f"{run['train_s']:.0f} s") for seed, run in runs.items()
     ]
     say(str(Table(("seed", f"{unit}s", "return_mean", "training"), rows)))
     over_seeds = [(name, *_columns(value)) for name, value in metrics.items()]
@@ -152,13 +152,12 @@ def _print(runs: dict[str, Any], metrics: dict[str, Any], unit: str, say: Callab
 
 def _columns(stats: Any) -> tuple[str, ...]:
     if not isinstance(stats, dict):
-        return (digits(stats), *"-----")
+        return (_digits(stats), *"-----")
     mean, std, interval, worst, middle, low, high = map(
-        digits, (*(stats[key] for key in ("mean", "std", "ci95", "worst", "iqm")), *stats["iqm_ci95"])
+        _digits, (*(stats[key] for key in ("mean", "std", "ci95", "worst", "iqm")), *stats["iqm_ci95"])
     )
     return mean, std, f"± {interval}", worst, middle, f"{low} to {high}"
 
 
-def digits(value: float | None) -> str:
-    """A number in a table."""
+def _digits(value: float | None) -> str:
     return "-" if value is None else f"{value:.5g}"
