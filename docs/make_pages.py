@@ -57,6 +57,8 @@ def pages() -> dict[str, str]:
     engines = _fill((ROOT / "docs/engines.md").read_text(encoding="utf-8"), "capabilities", capability_table())
     backends = _fill((ROOT / "docs/backends.md").read_text(encoding="utf-8"), "backends", backend_table())
     architecture = _fill((ROOT / "docs/architecture.md").read_text(encoding="utf-8"), "rooms", room_table())
+    campaigns = f"```toml\n{(ROOT / 'examples/campaign.toml').read_text(encoding='utf-8')}```"
+    campaigns = _fill((ROOT / "docs/campaigns.md").read_text(encoding="utf-8"), "campaign", campaigns)
     deploy = _fill((ROOT / "examples/deploy/README.md").read_text(encoding="utf-8"), "vocabulary", vocabulary_table())
     check_order()
     return {
@@ -70,6 +72,7 @@ def pages() -> dict[str, str]:
         "docs/pendulum-study.md": study,
         "docs/go1-study.md": go1,
         "docs/terrain.md": terrain,
+        "docs/campaigns.md": campaigns,
         "examples/deploy/README.md": deploy,
     }
 

@@ -380,3 +380,11 @@ def test_a_mistake_in_the_file_is_one_line(
 def test_a_file_that_is_not_there_is_said(mistake: Callable[..., str]) -> None:
     assert "cannot read 'nowhere.toml'" in mistake("campaign", "status", "nowhere.toml")
     assert "No such command 'ru'" in mistake("campaign", "ru", "nowhere.toml")
+
+
+def test_the_example_is_within_its_budget() -> None:
+    example = read_campaign(Path(__file__).parent.parent / "examples/campaign.toml")
+    frames = Plan(example).frames
+    assert len(frames) == 6
+    assert example.total_frames is not None
+    assert sum(frames.values()) <= example.total_frames

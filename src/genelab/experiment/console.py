@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 PLAIN_INTERVAL_S = 5.0
 """Time between two plain lines about the same work."""
 BAR_WIDTH = 24
-REDRAW_S = 1.0
-REDRAW_SHARE = 0.02
-"""Time between two drawings of a live text, and the largest part of the time that drawing it may take."""
+REDRAW_S = 3.0
+"""Time between two drawings of a live text, which reads files that may be long."""
 
 
 def say(line: object = "") -> None:
@@ -107,33 +106,16 @@ def on_terminal() -> bool:
 
 
 @contextmanager
-def live_text(draw: Callable[[], str]) -> Iterator[Callable[[], None]]:
-    """Keep a text at the bottom of the terminal; what this gives draws it anew, not too often for what that costs.
-
-    Where standard output is no terminal, nothing is drawn.
-    """
+def live_text(draw: Callable[[], str]) -> Iterator[None]:
+    """Keep a text at the bottom of the terminal, drawn anew every few seconds; nothing where there is no terminal."""
     if not on_terminal():
-        yield lambda: None
+        yield
         return
     from rich.live import Live
     from rich.text import Text
 
-    due = 0.0
-
-    def redraw() -> None:
-        nonlocal due
-        began = time.monotonic()
-        if began >= due:
-            live.update(Text(draw(), no_wrap=True), refresh=True)
-            due = began + max(REDRAW_S, (time.monotonic() - began) / REDRAW_SHARE)
-
-    with Live(auto_refresh=False) as live:
-        redraw()
-        try:
-            yield redraw
-        finally:
-            due = 0.0
-            redraw()
+    with Live(get_renderable=lambda: Text(draw(), no_wrap=True), refresh_per_second=1.0 / REDRAW_S):
+        yield
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 A *row* is a task with a preset and overrides; it has a run for each of its seeds. ``docs/campaigns.md`` has an example.
 """
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -93,7 +94,7 @@ def read_campaign(file: Path) -> Campaign:
         raise UserError(f"'{file}' is not TOML: {error}") from error
     with about(file):
         top = _checked("the file", data, _TOP, ("frames_per_run", "entry"))
-        directory = file.parent / top.get("directory", file.with_suffix("").name)
+        directory = Path(os.path.normpath(file.parent / top.get("directory", file.with_suffix("").name)))
         entries = top["entry"] if isinstance(top["entry"], tuple | list) else ()
         if not entries:
             raise UserError("there is no [[entry]]")

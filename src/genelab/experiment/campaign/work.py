@@ -9,8 +9,8 @@ from genelab.core.files import require_plain_name
 from genelab.experiment.campaign.file import Campaign, read_campaign
 from genelab.experiment.campaign.plan import Plan
 from genelab.experiment.campaign.state import look_at, tasks_at_target
-from genelab.experiment.campaign.tables import status_text
-from genelab.experiment.console import live_text
+from genelab.experiment.campaign.tables import in_words, status_text
+from genelab.experiment.console import live_text, on_terminal
 from genelab.experiment.launch import Launcher, LocalProcesses, log_file, threads_each, work_through
 from genelab.experiment.run.lock import holder, locked
 
@@ -18,10 +18,10 @@ DOES = {"train": "training", "eval": "evaluation", "summary": "summary of its ro
 
 
 class RunLines:
-    """A line for each run that begins or ends something; on a terminal, the table of all runs below them."""
+    """A line for each run that begins something or fails."""
 
-    def __init__(self, directory: Path, redraw: Callable[[], None], say: Callable[[str], None]):
-        self._directory, self._redraw, self._say = directory, redraw, say
+    def __init__(self, directory: Path, say: Callable[[str], None]):
+        self._directory, self._say = directory, say
         self.failed = False
 
     def begin(self, directory: Path, command: list[str]) -> None:
@@ -29,7 +29,7 @@ class RunLines:
         self._say(f"{directory.relative_to(self._directory)}: {does}")
 
     def follow(self, running: Iterable[Path]) -> None:
-        self._redraw()
+        """The table is drawn by the clock."""
 
     def end(self, directory: Path, code: int | None) -> None:
         if code not in (0, None):
@@ -57,10 +57,11 @@ def run_campaign(
         say(f"runs: {campaign.directory}, {len(chosen)} to work on, {len(plan.frames) - len(chosen)} left alone")
         if threads is not None:
             say(f"threads per run: {threads}")
-        with live_text(lambda: terminal_text(campaign)) as redraw:
-            lines = RunLines(campaign.directory, redraw, say)
-            place = launcher or LocalProcesses(threads)
+        lines, place = RunLines(campaign.directory, say), launcher or LocalProcesses(threads)
+        with live_text(lambda: terminal_text(campaign)):
             completed = work_through(chosen, lambda run: plan.next_command(run, threads), place, parallel, lines)
+        if not on_terminal():
+            say(in_words(look_at(campaign)))
     if not completed:
         say("stopped; go on with the same command")
         return 130
@@ -69,10 +70,9 @@ def run_campaign(
 
 def follow_campaign(campaign: Campaign) -> None:
     """Show on a terminal how all runs stand, for as long as a process works through the campaign."""
-    with live_text(lambda: terminal_text(campaign)) as redraw:
+    with live_text(lambda: terminal_text(campaign)):
         while holder(campaign.directory) is not None:
-            redraw()
-            time.sleep(0.2)
+            time.sleep(0.5)
 
 
 def terminal_text(campaign: Campaign) -> str:
