@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from genelab.core.errors import UserError
 from genelab.core.table import Table as TextTable
@@ -30,16 +31,15 @@ def campaign_page(campaign: Campaign) -> str:
         raise UserError(f"nothing of '{campaign.file}' has been run: there is no run below '{campaign.directory}'")
     specs = unique(state.row.spec for state in states)
     names = [named(index, spec, True) for index, spec in enumerate(specs)]
-    meanings = {"line": "return of training episodes over frames, mean over seeds", "seed": "each seed"}
+    lines = {"line": "return of training episodes over frames, mean over seeds", "band": "lowest to highest seed"}
     header = {"title": campaign.file.stem, "words": in_words(states).split(", ")}
     figures = [_figure([state for state in states if state.row.task == task], specs) for task in campaign.tasks]
-    legend = Legend(names, meanings | {"target": "target"}, several=True)
+    legend = Legend(names, lines | {"target": "target"}, several=True)
+    runs = run_table(run for state in states for run in state.runs)
     sections = [
         Section("table", "Rows", {"table": _page_table(row_table(states), ELSEWHERE), "note": METRICS}, "rows"),
         Section("curves", "Learning curves by task", {"figures": figures, "legend": legend}),
-        Section(
-            "table", "Runs", {"table": _page_table(run_table(r for s in states for r in s.runs)), "note": ""}, "runs"
-        ),
+        Section("table", "Runs", {"table": _page_table(runs), "note": ""}, "runs"),
     ]
     return render("campaign", f"{campaign.file.stem} · genelab campaign", header, sections)
 
@@ -48,12 +48,16 @@ def _page_table(table: TextTable, leave_out: set[str] | None = None) -> Table:
     """A table of the page. Columns with nothing in them are left out."""
     filled = [n for n in range(len(table.columns)) if any(cell(row[n]) for row in table.rows)]
     shown = [n for n in filled if table.columns[n] not in (leave_out or ())]
-    rows = [
-        [Cell(cell(row[n]), badge=BADGES[row[n]] if isinstance(row[n], bool) else "") for n in shown]
-        for row in table.rows
-    ]
+    rows = [[_cell(row[n]) for n in shown] for row in table.rows]
     columns = [table.columns[n] for n in shown]
     return Table(columns, rows, text_columns=sum(name in LEFT for name in columns), style="dense")
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, list):
+        return Cell(", ".join(str(_cell(item).text) for item in value))
+    shown = number(value) if isinstance(value, float) else cell(value)
+    return Cell(shown, badge=BADGES[value] if isinstance(value, bool) else "")
 
 
 def _figure(states: Sequence[RowState], specs: Sequence[str]) -> Figure | None:
