@@ -8,9 +8,11 @@ from typing import Any
 
 from genelab.core.errors import UserError
 from genelab.core.files import write_json, write_text
-from genelab.core.table import Table
+from genelab.core.table import Table, cell
 from genelab.experiment.campaign.file import Campaign
 from genelab.experiment.campaign.state import STATES, RowState, RunState, look_at
+from genelab.experiment.console import duration
+from genelab.experiment.pages.numbers import si
 from genelab.experiment.run.metrics import SCORE, WINDOW
 from genelab.experiment.run.reading import read_summary, unique
 
@@ -51,7 +53,22 @@ def status_text(states: Sequence[RowState], height: int | None = None) -> str:
     for state in ("queued", "done"):
         if height is not None and len(shown) + 5 > height:
             shown = [run for run in shown if run.state != state]
-    return f"{run_table(shown)}\n\n{in_words(states)}"
+    columns = ("task", "spec", "state", SCORE, "eval", "frames", "frames/s", "time")
+    return f"{Table(columns, list(map(_line, shown)))}\n\n{in_words(states)}"
+
+
+def _line(run: RunState) -> list[str]:
+    """The same as in `run_table` in a few words, for a terminal."""
+    row, data, score = run.row, run.data, "" if run.score is None else f"{run.score:.4g}"
+    evaluation = run.evaluated("return_mean")
+    return [
+        row.task,
+        f"{row.spec} {run.seed}",
+        f"{run.state}: {run.note}" if run.note else run.state,
+        f"{score} / {row.target:g} {cell(run.reached)}" if score and row.target is not None else score,
+        "" if evaluation is None else f"{evaluation:.4g}",
+        *((si(data.last("steps")), si(data.steps_per_s), duration(data.train_s or 0.0)) if data else ("", "", "")),
+    ]
 
 
 def in_words(states: Sequence[RowState]) -> str:
