@@ -379,6 +379,7 @@ def test_a_mistake_in_the_file_is_one_line(
 
 def test_a_file_that_is_not_there_is_said(mistake: Callable[..., str]) -> None:
     assert "cannot read 'nowhere.toml'" in mistake("campaign", "status", "nowhere.toml")
+    assert "a campaign file ends with .toml" in mistake("campaign", "table", "nowhere")
     assert "No such command 'ru'" in mistake("campaign", "ru", "nowhere.toml")
 
 

@@ -135,6 +135,7 @@ def apply_typed(roots: dict[str, Any], overrides: list[tuple[str, str]]) -> list
 
 
 def choose_preset(spec: TaskSpec, preset: str, backend: str | None, overrides: list[tuple[str, str]]) -> str:
+    """The preset itself; for ``auto``, ``cpu`` on a CPU if the task has it, else ``reference``."""
     if preset != "auto":
         return preset
     gpu = any(path.replace("-", "_") == "env.simulation.gpu" and value in ("true", "1") for path, value in overrides)

@@ -42,19 +42,14 @@ class Row:
 
     task: str
     preset: str
-    name: str
-    """Tells rows of the same task and preset apart; may be empty."""
+    spec: str
+    """The preset, with the entry's name behind it if it has one: tells rows of one task apart."""
     backend: str | None
     overrides: tuple[tuple[str, str], ...]
     seeds: tuple[int, ...]
     target: float | None
     directory: Path
     """Where the directories of its seeds are."""
-
-    @property
-    def spec(self) -> str:
-        """The preset, and the name if there is one: what tells rows of one task apart."""
-        return f"{self.preset}-{self.name}" if self.name else self.preset
 
     @property
     def label(self) -> Path:
@@ -86,6 +81,8 @@ class Campaign:
 
 def read_campaign(file: Path) -> Campaign:
     """The rows of a campaign file, with every mistake in it found that can be found without configs."""
+    if file.suffix != ".toml":
+        raise UserError(f"a campaign file ends with .toml, '{file}' does not")
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -128,8 +125,8 @@ def _rows(label: str, entry: Any, top: Mapping[str, Any], directory: Path) -> It
             chosen.agent_cfg(backend)
             preset = choose_preset(chosen, preset, backend, list(overrides))
             chosen.preset(preset, backend)
-            home = directory / task / (f"{preset}-{name}" if name else preset)
-            yield Row(task, preset, name, backend, overrides, seeds, top.get("targets", {}).get(task), home)
+            spec, target = f"{preset}-{name}" if name else preset, top.get("targets", {}).get(task)
+            yield Row(task, preset, spec, backend, overrides, seeds, target, directory / task / spec)
     except UserError as error:
         raise UserError(f"{label}: {error}") from error
 
