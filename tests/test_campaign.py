@@ -216,7 +216,7 @@ def test_runs_that_left_the_file_count_against_the_total(campaign: Path, mistake
     assert "all runs would train 8,448 frames, 7,680 of them in runs that the file has no more" in said
 
 
-@pytest.mark.parametrize("options", [("--backend", "skrl"), ("--backend", "sb3"), ("--agent.num_steps_per_env", "5")])
+@pytest.mark.parametrize("options", [("--backend", "skrl"), ("--backend", "sb3"), ("--agent.action_repeat", "2")])
 def test_planned_frames_are_those_that_are_trained(
     options: tuple[str, str], cli: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -111,8 +111,9 @@ def work_through(
 
     False if the user stopped it.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):  # stop the commands as Ctrl-C does
-        if signal.getsignal(number) != signal.SIG_IGN:
+    previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in previous.items():  # stop the commands as Ctrl-C does
+        if handler != signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
     waiting, running, last = list(directories), set(), {}
     try:
@@ -137,4 +138,7 @@ def work_through(
     except KeyboardInterrupt:
         launcher.stop()
         return False
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
     return True
