@@ -23,6 +23,7 @@ from genelab.cli import report as report_command
 from genelab.cli import sim2sim as sim2sim_command
 from genelab.cli import summary as summary_command
 from genelab.cli import train as train_command
+from genelab.cli import watch as watch_command
 from genelab.cli.plain import allow_all_text
 from genelab.core.errors import RunStopped, UserError, hint
 from genelab.experiment.console import say
@@ -46,6 +47,7 @@ COMMANDS: list[tuple[str, str, Callable[..., Any]]] = [
     (LOOK, "info", info_command.info),
     (RUN, "train", train_command.train),
     (RUN, "play", play_command.play),
+    (RUN, "watch", watch_command.watch),
     (RUN, "collect", collect_command.collect),
     (RUN, "export", export_command.export),
     (JUDGE, "eval", eval_command.evaluate),

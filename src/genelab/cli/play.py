@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from genelab.cli.options import PICTURES, Dt, Gpu, Headless, Sim, Task, Vis, shortcuts
+from genelab.cli.options import PICTURES, Dt, Gpu, Headless, Host, Port, Sim, Task, Vis, shortcuts
+from genelab.core.errors import UserError
 from genelab.experiment.console import say
 
 
@@ -25,8 +26,11 @@ def play(
     vis: Vis = False,
     headless: Headless = False,
     viewer: Annotated[
-        Literal["native"], typer.Option(help="Open this kind of window.", rich_help_panel=PICTURES)
-    ] = "native",
+        Literal["native", "web"] | None,
+        typer.Option(help="Open a window, or a page for the browser.", rich_help_panel=PICTURES),
+    ] = None,
+    host: Host = None,
+    port: Port = None,
     video: Annotated[
         Path | None, typer.Option(help="Film world 0 into this file (.mp4).", rich_help_panel=PICTURES)
     ] = None,
@@ -34,16 +38,21 @@ def play(
     gpu: Gpu = False,
     dt: Dt = None,
     seed: Annotated[int, typer.Option(help="Fix everything random.")] = 0,
+    prof: Annotated[bool, typer.Option("--prof", help="Say where the time went.")] = False,
 ) -> None:
-    """Run a policy in a task: in a window, into a video, or just so.
+    """Run a policy in a task: in a window, in the browser, into a video, or just so.
 
-    Example: genelab play GeneLab-Inverted-Pendulum-v0 --agent trained --video pendulum.mp4
+    Example: genelab play GeneLab-Inverted-Pendulum-v0 --agent trained --viewer web
     """
     from genelab.experiment.play import PlayRequest, run_playback
 
-    overrides = shortcuts(
-        ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more={"env.simulation.steps": steps}
-    )
+    if viewer is not None and headless:
+        raise UserError("--viewer and --headless exclude each other")
+    if viewer != "web" and (host is not None or port is not None):
+        raise UserError(f"{'--host' if port is None else '--port'} goes with --viewer web")
+    more = {"env.simulation.steps": steps}
+    vis = vis or viewer is not None
+    overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
     run_playback(
         PlayRequest(
             task=task,
@@ -54,6 +63,10 @@ def play(
             max_steps=max_steps,
             video=video,
             seed=seed,
+            viewer=viewer or "native",
+            host=host or "127.0.0.1",
+            port=port,
+            prof=prof,
         ),
         say=say,
     )

@@ -1,23 +1,39 @@
-"""Playback: a policy, or a scene of its own accord, with a window, a video, or neither."""
+"""Playback: a policy, or a scene of its own accord, with a window, a page, a video, or nothing to look at."""
 
+import cProfile
+import pstats
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
+from genelab.core.config import to_dict
 from genelab.core.errors import UserError
+from genelab.core.json_data import flatten
+from genelab.core.registry import find
+from genelab.core.table import Table
 from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv
 from genelab.experiment.collect import demonstrator
 from genelab.experiment.console import progress
-from genelab.experiment.inference import choose_checkpoint, setup_policy
+from genelab.experiment.inference import choose_checkpoint, find_checkpoint, load_policy, resolve_policy
 from genelab.experiment.setup import Setup, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
-from genelab.experiment.viewer import open_viewer
 from genelab.rl.backends.base import Policy
 from genelab.rl.evaluator import RandomPolicy
+from genelab.viewer.native import Viewer, open_viewer
+from genelab.viewer.session import Session
+from genelab.viewer.web import Curves, WebViewer
+
+PROFILED = 20
+"""Functions that a profile lists."""
+FREE_TO_DIFFER = ("env.num_envs", "env.simulation.")
+"""Settings that may differ between the environment of a policy and the one it is loaded into, but for the time step."""
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -32,67 +48,90 @@ class PlayRequest:
     max_steps: int | None = None
     video: Path | None = None
     seed: int = 0
+    viewer: Literal["native", "web"] = "native"
+    """What opens if ``env.simulation.vis`` is true."""
+    host: str = "127.0.0.1"
+    port: int | None = None
+    """Of the page; None: the first free one."""
+    prof: bool = False
+    """Say where the time went."""
 
 
-def run_playback(request: PlayRequest, say: Callable[[str], None] = print) -> int:
+class ZeroPolicy(Policy):
+    """Does nothing."""
+
+    def __init__(self, env: ManagerBasedRlEnv):
+        self._actions = torch.zeros(env.num_envs, env.num_actions, device=env.device)
+
+    def act(self, obs: dict[str, Tensor], deterministic: bool = True) -> Tensor:
+        return self._actions
+
+
+def run_playback(request: PlayRequest, say: Say = print) -> int:
     """Play and return the number of steps."""
     agent = request.agent or ("trained" if request.checkpoint is not None else "zero")
     if request.checkpoint is not None and agent != "trained":
         raise UserError(f"--checkpoint goes with --agent trained, not with --agent {agent}")
-    if agent == "trained":
-        setup, env, step = _trained(request, say)
-    else:
-        unused = {"agent": f"the {agent} agent has no networks and learns nothing"}
-        setup = resolve(request.task, play=True, preset="reference", overrides=request.overrides, unused=unused)
-        if not setup.trains:
-            return _play_scene(setup, request, say)
-        setup.env_cfg.num_envs = _num_envs(setup, request)
-        env = ManagerBasedRlEnv(setup.env_cfg, seed=request.seed)
-        step = _untrained_step(env, agent, request)
+    setup, checkpoint = _resolve(request, agent, say)
+    if not setup.trains:
+        return _play_scene(setup, request, say)
+    setup.env_cfg.num_envs = _num_envs(setup, request)
+    env = ManagerBasedRlEnv(setup.env_cfg, seed=request.seed)
+    agents: dict[str, Callable[[], Policy]] = {
+        "zero": lambda: ZeroPolicy(env),
+        "random": lambda: RandomPolicy(env, request.seed),
+    }
+    if find(request.task).demonstrator is not None or agent == "demonstrator":
+        agents["demonstrator"] = lambda: demonstrator(request.task)(env)
+    if checkpoint is not None:
+        agents["trained"] = lambda: load_policy(env, checkpoint)
+    session = Session(env, agents, agent, lambda name: _load(name, env, request))
     for change in setup.changes:
         say(str(change))
-    steps = _loop(env, step, request, say)
+    steps = show(session, request, say)
     returns = env.episode_stats.returns
     if returns:
         say(f"{len(returns)} episodes ended, return_mean {sum(returns) / len(returns):.2f}")
     return steps
 
 
-def _trained(request: PlayRequest, say: Callable[[str], None]) -> tuple[Setup, ManagerBasedRlEnv, Callable[[], Any]]:
-    path = request.checkpoint
-    if path is None:
-        path, which = choose_checkpoint(request.task)
-        say(f"checkpoint: {path} ({which})")
-    asked = [value for p, value in request.overrides if p.replace("-", "_") == "env.num_envs"]
-    num_envs = request.num_envs if request.num_envs is not None else None if asked else 1
-    setup, inference, _ = setup_policy(
-        request.task, path, request.overrides, seed=request.seed, num_envs=num_envs, say=say
-    )
-    return setup, inference.env, _policy_step(inference.env, inference.policy)
+def _resolve(request: PlayRequest, agent: str, say: Say) -> tuple[Setup, dict[str, Any] | None]:
+    """The configs to play in, and the checkpoint of the trained policy if there is one.
+
+    On a page agents can be exchanged, so its worlds are those of the trained policy, whoever acts first.
+    """
+    if agent == "trained" or request.viewer == "web":
+        try:
+            path = request.checkpoint
+            if path is None:
+                path, which = choose_checkpoint(request.task)
+                say(f"checkpoint: {path} ({which})")
+            return resolve_policy(request.task, path, request.overrides, say=say)
+        except UserError:
+            if agent == "trained":
+                raise
+    unused = {"agent": f"the {agent} agent has no networks and learns nothing"}
+    return resolve(request.task, play=True, preset="reference", overrides=request.overrides, unused=unused), None
 
 
-def _untrained_step(env: ManagerBasedRlEnv, agent: str, request: PlayRequest) -> Callable[[], Any]:
-    if agent == "zero":
-        return lambda: env.step(torch.zeros(env.num_envs, env.num_actions, device=env.device))
-    return _policy_step(env, RandomPolicy(env, request.seed) if agent == "random" else demonstrator(request.task)(env))
+def _load(name: str, env: ManagerBasedRlEnv, request: PlayRequest) -> Policy:
+    """The policy of a file, if it was trained in worlds like these."""
+    path = find_checkpoint(name, request.task, print)
+    setup, checkpoint = resolve_policy(request.task, path, request.overrides, say=lambda _: None)
+    ours, theirs = (flatten(to_dict(cfg), "env") for cfg in (env.cfg, setup.env_cfg))
+    for key in sorted({*ours, *theirs}):
+        if ours.get(key) != theirs.get(key) and (key == "env.simulation.dt" or not key.startswith(FREE_TO_DIFFER)):
+            raise UserError(f"'{name}' needs {key} {theirs.get(key)}, not {ours.get(key)}: play it with --checkpoint")
+    return load_policy(env, checkpoint)
 
 
-def _policy_step(env: ManagerBasedRlEnv, policy: Policy) -> Callable[[], Any]:
-    def step() -> None:
-        _, _, _, _, extras = env.step(policy.act(env.obs))
-        if extras["finished"] is not None:
-            policy.reset(extras["finished"].env_ids)
-
-    return step
-
-
-def _play_scene(setup: Setup, request: PlayRequest, say: Callable[[str], None]) -> int:
+def _play_scene(setup: Setup, request: PlayRequest, say: Say) -> int:
     ignored = {"--agent": request.agent, "--checkpoint": request.checkpoint, "--num-envs": request.num_envs}
-    for flag, value in ignored.items():
+    for flag, value in {**ignored, "--prof": request.prof or None}.items():
         if value is not None:
             say(f"warning: {flag} is ignored: '{request.task}' is a scene that plays itself, without a policy")
     env = ManagerBasedEnv(setup.env_cfg, seed=request.seed)
-    return _loop(env, env.play_step, request, say)
+    return show(Session(env, {}, ""), replace(request, prof=False), say)
 
 
 def _num_envs(setup: Setup, request: PlayRequest) -> int:
@@ -102,34 +141,58 @@ def _num_envs(setup: Setup, request: PlayRequest) -> int:
     return setup.env_cfg.num_envs if any(c.path == "env.num_envs" for c in setup.changes) else 1
 
 
-def _loop(env: ManagerBasedEnv, step: Callable[[], Any], request: PlayRequest, say: Callable[[str], None]) -> int:
-    """Step until the length is reached or the window is closed."""
-    simulation = env.cfg.simulation
+def show(session: Session, request: PlayRequest, say: Say, curves: Curves | None = None) -> int:
+    """Step until the length is reached or the viewer is closed; returns the number of steps."""
+    env = session.env
     limit = request.max_steps
-    if not simulation.vis:
-        limit = simulation.steps if limit is None else limit
-    viewer = open_viewer(env, realtime=True) if simulation.vis else None
+    if not env.cfg.simulation.vis:
+        limit = env.cfg.simulation.steps if limit is None else limit
+    viewer = _open_viewer(session, request, say, curves) if env.cfg.simulation.vis else None
     video = VideoWriter(request.video, env.step_dt) if request.video is not None else None
     shown = nullcontext() if limit is None else progress("play", limit, "step")
-    done = 0
+    profile = cProfile.Profile() if request.prof else None
     try:
-        with shown as row:
-            while (limit is None or done < limit) and (viewer is None or viewer.running):
+        with shown as row, profile or nullcontext():
+            while (limit is None or session.steps < limit) and (viewer is None or viewer.running):
                 if video is not None:
                     video.add(env.render(0, WIDTH, HEIGHT)) if video.wants_frame else video.skip()
-                step()
-                done += 1
+                session.advance()
                 if viewer is not None:
                     viewer.sync()
                 if row is not None:
-                    row.update(done)
+                    row.update(session.steps)
+    except KeyboardInterrupt:
+        if request.viewer != "web":  # the way to end a page
+            raise
     finally:
         if viewer is not None:
             viewer.close()
         if video is not None:
             video.close()
         env.close()
-    say(f"played {done} steps ({done * env.step_dt:.1f} s) in {env.num_envs} worlds")
+    say(f"played {session.steps} steps ({session.steps * env.step_dt:.1f} s) in {env.num_envs} worlds")
     if request.video is not None:
         say(f"video: {request.video}")
-    return done
+    if profile is not None:
+        say(str(_profile_table(profile, session.steps)))
+    return session.steps
+
+
+def _open_viewer(session: Session, request: PlayRequest, say: Say, curves: Curves | None) -> Viewer:
+    if request.viewer == "native":
+        return open_viewer(session.env, "use --viewer web, --video FILE or --headless", realtime=True)
+    page = WebViewer(session, request.task, request.host, request.port, curves)
+    for line in page.server.invitation():
+        say(line)
+    return page
+
+
+def _profile_table(profile: cProfile.Profile, steps: int) -> Table:
+    """Where the time went: the functions that took longest, with all that they called."""
+    stats: dict[Any, Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+    longest = sorted(stats.items(), key=lambda item: -item[1][3])[:PROFILED]
+    rows = [
+        (f"{Path(file).stem}.{name}", calls, f"{own:.3f}", f"{total:.3f}", f"{1e3 * total / max(1, steps):.3f}")
+        for (file, _, name), (_, calls, own, total, _) in longest
+    ]
+    return Table(("function", "calls", "own s", "total s", "ms per step"), rows, "profile")

@@ -19,12 +19,12 @@ from genelab.experiment.bundle import is_bundled
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
 from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
-from genelab.experiment.viewer import open_viewer
 from genelab.experiment.warm_start import file_digest, read_warm_start
 from genelab.rl import backends
 from genelab.rl.backends.base import Hooks, TrainResult
 from genelab.rl.eval_callback import EvalCallback, EvalSettings
 from genelab.rl.warm_start import WarmStart
+from genelab.viewer.native import open_viewer
 
 UNUSED_IN_TRAINING = {
     "env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)",
@@ -143,7 +143,8 @@ def _train_in(
     with _stop_on_signal(run):
         status, viewer = "failed", None
         try:
-            viewer = open_viewer(env) if env.cfg.simulation.vis else None
+            instead = "leave --vis out, and follow the run with 'genelab watch'"
+            viewer = open_viewer(env, instead) if env.cfg.simulation.vis else None
             evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
             infos = {
                 **{key: run.meta[key] for key in _SOURCE_KEYS},

@@ -47,6 +47,10 @@ class UniformCommand(CommandTerm):
 
     cfg: UniformCommandCfg
 
+    def sliders(self) -> list[tuple[str, float, float]]:
+        names = "xyz" if self.dim == 3 else map(str, range(self.dim))
+        return list(zip(names, self.cfg.low, self.cfg.high, strict=True))
+
     def resample(self, env_ids: Tensor) -> None:
         for column, (low, high) in enumerate(zip(self.cfg.low, self.cfg.high, strict=True)):
             self.command[env_ids, column] = self.env.streams.uniform(self.stream, (len(env_ids),), low, high)
@@ -86,11 +90,10 @@ class VelocityCommand(CommandTerm):
         """(3, 2) what commands are drawn from now; a curriculum may widen it."""
         self.course = torch.zeros(env.num_envs, 3, device=env.device)
         """(N, 3) x, y and heading of a robot that follows the commands exactly, from where its episode began."""
-        self._held: Tensor | None = None
 
-    def hold(self, commands: Tensor) -> None:
-        """Give every world one command (N, 3) that never changes, from the next reset on."""
-        self._held = commands
+    def sliders(self) -> list[tuple[str, float, float]]:
+        names = ("forward, m/s", "left, m/s", "turn left, rad/s")
+        return [(name, low, high) for name, (low, high) in zip(names, self.ranges.tolist(), strict=True)]
 
     def resample(self, env_ids: Tensor) -> None:
         cfg, n = self.cfg, len(env_ids)
@@ -101,7 +104,7 @@ class VelocityCommand(CommandTerm):
         command[forward, 0] = command[forward, 0].abs().clamp(min=cfg.forward_min)
         command[forward, 1:] = 0.0
         command[draw[:, 3] < cfg.standing_share] = 0.0
-        self.command[env_ids] = command if self._held is None else self._held[env_ids]
+        self.command[env_ids] = command
 
     def step(self, dt: float) -> None:
         heading = self.course[:, 2]

@@ -67,9 +67,18 @@ class HeightScan(ArraySensor):
         pos, terrain = self._frame.pos, self.host.terrain
         if terrain is None:
             return pos[:, 2:].expand(-1, self.grid.shape[1])
+        return pos[:, 2:] - terrain.height_at(*self._places())
+
+    def points(self) -> Tensor:
+        """(N, points, 3) where the ground was measured to be, world frame."""
+        return torch.stack((*self._places(), self._frame.pos[:, 2:] - self.data), dim=-1)
+
+    def _places(self) -> tuple[Tensor, Tensor]:
+        """(N, points) x and y of the grid in the world."""
+        pos = self._frame.pos
         w, x, y, z = self._frame.quat.unbind(-1)
         ahead = torch.nn.functional.normalize(torch.stack((1 - 2 * (y * y + z * z), 2 * (w * z + x * y)), dim=1))
         left = torch.stack((-ahead[:, 1], ahead[:, 0]), dim=1)
         xs = torch.addmm(pos[:, :1], torch.stack((ahead[:, 0], left[:, 0]), dim=1), self.grid)
         ys = torch.addmm(pos[:, 1:2], torch.stack((ahead[:, 1], left[:, 1]), dim=1), self.grid)
-        return pos[:, 2:] - terrain.height_at(xs, ys)
+        return xs, ys

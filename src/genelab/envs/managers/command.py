@@ -29,6 +29,19 @@ class CommandTerm:
         """(N, dim)"""
         self.dim = dim
         self._time_left = torch.full((env.num_envs,), torch.inf, device=env.device)
+        self._held: Tensor | None = None
+
+    def sliders(self) -> list[tuple[str, float, float]]:
+        """Name, lowest and highest value of each number of the command, for who gives commands by hand.
+
+        None, unless overridden: such a command cannot be given by hand.
+        """
+        return []
+
+    def hold(self, commands: Tensor) -> None:
+        """Give worlds commands (N, dim) that stay, through resets too. Rows of NaN are drawn as ever."""
+        self._held = commands
+        self._keep(torch.arange(len(commands), device=commands.device))
 
     def resample(self, env_ids: Tensor) -> None:
         """Draw new commands for these worlds."""
@@ -61,6 +74,13 @@ class CommandTerm:
         if self.cfg.resampling_s is not None:
             self._time_left[env_ids] = self.env.streams.uniform(self.stream, (len(env_ids),), *self.cfg.resampling_s)
         self.resample(env_ids)
+        self._keep(env_ids)
+
+    def _keep(self, env_ids: Tensor) -> None:
+        """Write the commands that these worlds hold."""
+        if self._held is not None:
+            held = self._held[env_ids]
+            self.command[env_ids] = torch.where(held.isnan(), self.command[env_ids], held)
 
     def state_dict(self) -> dict[str, Any]:
         return {"command": self.command.clone(), "time_left": self._time_left.clone()}

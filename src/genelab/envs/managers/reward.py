@@ -24,8 +24,9 @@ class RewardManager(Manager):
         self._env = env
         self.terms = [Term("reward", name, term, env) for name, term in cfg.items()]
         self._scale = env.cfg.control_dt if env.cfg.scale_rewards_by_dt else 1.0
-        self._values = torch.zeros(len(self.terms), env.num_envs, device=env.device)
-        self.episode_sums = torch.zeros_like(self._values, dtype=torch.float64)
+        self.values = torch.zeros(len(self.terms), env.num_envs, device=env.device)
+        """(T, N) weighted reward of each term in the last step."""
+        self.episode_sums = torch.zeros_like(self.values, dtype=torch.float64)
         """(T, N) weighted reward of each term since the episode began; float64, for a thousand small steps add up."""
 
     def check(self) -> None:
@@ -37,17 +38,17 @@ class RewardManager(Manager):
         for row, term in enumerate(self.terms):
             weight = self._weight(term.cfg)  # type: ignore[arg-type]  # read each step: curricula change it
             if weight == 0.0:
-                self._values[row] = 0.0
+                self.values[row] = 0.0
             else:
-                torch.mul(term(), weight * self._scale, out=self._values[row])
+                torch.mul(term(), weight * self._scale, out=self.values[row])
         if broken is not None:
-            self._values[:, broken] = 0.0
-        self.episode_sums += self._values
-        return self._values.sum(dim=0)
+            self.values[:, broken] = 0.0
+        self.episode_sums += self.values
+        return self.values.sum(dim=0)
 
     def not_finite(self) -> str | None:
         """The first term whose part of this step's reward is NaN or infinite in some world."""
-        bad = (~self._values.isfinite()).any(dim=1).nonzero()
+        bad = (~self.values.isfinite()).any(dim=1).nonzero()
         return self.terms[int(bad[0])].name if len(bad) else None
 
     def _weight(self, cfg: RewardTermCfg) -> float:

@@ -24,10 +24,13 @@ class Viewer(Protocol):
     def close(self) -> None: ...
 
 
-def open_viewer(env: ManagerBasedEnv, realtime: bool = False) -> Viewer:
-    """MuJoCo's own viewer on world 0. `realtime` slows the caller down to the speed of the simulated world."""
+def open_viewer(env: ManagerBasedEnv, instead: str, realtime: bool = False) -> Viewer:
+    """MuJoCo's own viewer on world 0. `realtime` slows the caller down to the speed of the simulated world.
+
+    `instead` is what a user can do who has no display.
+    """
     if not (has_display() and _opens_windows()):
-        raise UserError("there is no display to open a window on: use --headless, or --video FILE to record one")
+        raise UserError(f"there is no display to open a window on: {instead}")
     return _NativeViewer(env, realtime)
 
 

@@ -1,0 +1,1 @@
+"""Seeing worlds: a page in the browser with controls, and a native window."""

@@ -1,0 +1,162 @@
+"""The worlds as viser shows them: bodies, ground, commands, contact forces and height scans."""
+
+import itertools
+import math
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+
+from genelab.core.math import quat_apply
+from genelab.engines.pictures import Arrow, Ball
+from genelab.sensors.contact import ContactSensor
+from genelab.sensors.height_scan import HeightScan
+from genelab.viewer.session import Session
+from genelab.viewer.shapes import Part, parts, tiles
+
+MOST_WORLDS = 64
+"""Of more worlds, the first are shown."""
+NEAR = 9.0
+"""Height fields are sent as far as this around each robot, metres."""
+FORCE_M = 0.4
+"""Length of the arrow of a force as large as the weight of everything, metres."""
+COMMAND, FORCE, SCAN, GROUND = (38, 178, 76), (220, 60, 50), (30, 110, 200), (196, 201, 206)
+"""Colours."""
+ROOT = "/worlds"
+
+
+class Stage:
+    """Draws the state of a session into a viser scene.
+
+    The camera is the visitor's. To follow a robot, everything else is moved instead, so that nobody's view is touched.
+    """
+
+    def __init__(self, scene: Any, session: Session):
+        self._scene, self._session, env = scene, session, session.env
+        self._model = env.scene.drawn
+        self.shown = min(env.num_envs, MOST_WORLDS)
+        self._offsets = np.zeros((self.shown, 3)) if env.terrain is not None else self._side_by_side()
+        self._middle = min(1, self._model.nbody - 1)
+        """The body that a picture is centred on: the first robot's root."""
+        self.visible = {"commands": True, "contact forces": True, "height scan": True}
+        """What is shown beside the worlds."""
+        self._tiles = dict(tiles(self._model))
+        self._root = scene.add_frame(ROOT, show_axes=False)
+        self._labels = [
+            scene.add_label(f"{ROOT}/label/{world}", f"world {world}", anchor="bottom-center", font_screen_scale=0.8)
+            for world in range(self.shown if self.shown > 1 else 0)
+        ]
+        found = parts(self._model, set(env.engine.markers))
+        self._parts = [(part, self._add_part(f"{ROOT}/part/{i}", part)) for i, part in enumerate(found)]
+        for geom in np.flatnonzero(self._model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).tolist():
+            self._add_plane(geom)
+        lines, points = np.zeros((0, 2, 3)), np.zeros((0, 3))
+        self._tips = scene.add_arrows(f"{ROOT}/tips", lines, COMMAND, shaft_radius=0.015, head_radius=0.04)
+        self._bends = scene.add_line_segments(f"{ROOT}/bends", lines, COMMAND, thickness=0.03)
+        self._balls = scene.add_point_cloud(f"{ROOT}/balls", points, COMMAND, point_size=0.05, precision="float32")
+        self._forces = scene.add_arrows(f"{ROOT}/forces", lines, FORCE, shaft_radius=0.01, head_radius=0.025)
+        self._scans = scene.add_point_cloud(f"{ROOT}/scans", points, SCAN, point_size=0.03, precision="float32")
+
+    def show(self) -> None:
+        """Bring the scene to the present state."""
+        engine, n = self._session.env.engine, self.shown
+        pos = engine.body_pos[:n].cpu().numpy() + self._offsets[:, None]
+        quat = engine.body_quat[:n].cpu().numpy()
+        for part, handle in self._parts:
+            if part.site is not None:
+                handle.batched_positions = engine.markers[part.site][:n].cpu().numpy() + self._offsets
+            elif self._model.body_weldid[part.body]:  # what is fixed to the world stays where it is
+                handle.batched_positions, handle.batched_wxyzs = pos[:, part.body], quat[:, part.body]
+        robots, tops = pos[:, self._middle, :2], pos[..., 2].max(axis=1)
+        if self._session.follow and self._session.world < n:
+            self._root.position = (*-robots[self._session.world], 0.0)
+        for label, place, top in zip(self._labels, robots, tops, strict=False):
+            label.position = (*place, top + 0.25)
+        self._show_ground(robots)
+        self._show_commands()
+        self._show_sensors()
+
+    def camera(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """Where to look from, and at what, at the beginning."""
+        height = float(self._session.env.engine.body_pos[0, :, 2].max()) / 2
+        away = min(self._model.stat.extent, 3.0)
+        return (1.3 * away, -1.6 * away, 0.8 * away + height), (0.0, 0.0, height)
+
+    def _side_by_side(self) -> np.ndarray:
+        """(N, 3) places of worlds behind the first, as the camera sees it at the beginning."""
+        columns = math.ceil(math.sqrt(self.shown))
+        spacing = 1.5 * self._model.stat.extent, 1.5 * min(self._model.stat.extent, 3.0), 0.0
+        return np.array([(-(i // columns), i % columns, 0) for i in range(self.shown)]) * spacing
+
+    def _add_part(self, name: str, part: Part) -> Any:
+        *colour, opacity = part.colour
+        return self._scene.add_batched_meshes_simple(
+            name,
+            *part.mesh,
+            np.tile((1.0, 0.0, 0.0, 0.0), (self.shown, 1)),
+            self._offsets,
+            batched_colors=tuple(round(255 * value) for value in colour),
+            opacity=opacity if opacity < 1.0 else None,
+            lod="off",
+            side="double",
+        )
+
+    def _add_plane(self, geom: int) -> None:
+        self._scene.add_grid(
+            f"{ROOT}/plane/{geom}",
+            width=400.0,
+            height=400.0,
+            fade_distance=40.0,
+            plane_color=GROUND,
+            plane_opacity=1.0,
+            position=self._model.geom_pos[geom],
+            wxyz=self._model.geom_quat[geom],
+        )
+
+    def _show_ground(self, robots: np.ndarray) -> None:
+        """Send the squares of height fields that came near a robot. They stay."""
+        near = [name for name, tile in self._tiles.items() if (np.abs(robots - tile.centre).max(axis=1) < NEAR).any()]
+        for name in near:
+            mesh = self._tiles.pop(name).mesh
+            self._scene.add_mesh_simple(f"{ROOT}/ground/{name}", *mesh, color=GROUND, flat_shading=True, side="double")
+
+    def _show_commands(self) -> None:
+        """Commands of all worlds. Of an arrow with several legs, the last has a head."""
+        bends, tips, balls = [], [], []
+        for world, offset in enumerate(self._offsets if self.visible["commands"] else ()):
+            for mark in self._session.env.marks(world):
+                if isinstance(mark, Arrow):
+                    *legs, tip = itertools.pairwise(np.asarray(mark.points) + offset)
+                    bends += legs
+                    tips.append(tip)
+                elif isinstance(mark, Ball):
+                    balls.append(np.asarray(mark.centre) + offset)
+        self._bends.points, self._tips.points = (np.array(x, np.float32).reshape(-1, 2, 3) for x in (bends, tips))
+        self._balls.points = np.array(balls, np.float32).reshape(-1, 3)
+
+    def _show_sensors(self) -> None:
+        """Contact forces and height scans of the world that is looked at."""
+        env, world = self._session.env, self._session.world
+        arrows, points = [np.zeros((0, 2, 3))], [np.zeros((0, 3))]
+        offset = self._offsets[world] if world < self.shown else np.full(3, np.nan)
+        for sensor in env.sensors.values() if world < self.shown else ():
+            if isinstance(sensor, ContactSensor) and self.visible["contact forces"]:
+                weight = float(self._model.body_mass.sum()) * 9.81
+                force = sensor.data.force[world].cpu().numpy() * (FORCE_M / weight)
+                start = np.stack([self._place(side, sensor.cfg.kind) for side in sensor.cfg.sides])
+                arrows.append(np.stack((start, start + force), axis=1)[np.linalg.norm(force, axis=1) > 0.01])
+            if isinstance(sensor, HeightScan) and self.visible["height scan"]:
+                points.append(sensor.points()[world].cpu().numpy())
+        self._forces.points = (np.concatenate(arrows) + offset).astype(np.float32)
+        self._scans.points = (np.concatenate(points) + offset).astype(np.float32)
+
+    def _place(self, side: str, kind: str) -> np.ndarray:
+        """Where a geom, or a body, is in the world that is looked at."""
+        engine, world, model = self._session.env.engine, self._session.world, self._session.env.scene.model
+        if kind != "geom":
+            return engine.body_pos[world, model.body(side).id].cpu().numpy()
+        geom = model.geom(side)
+        body = int(geom.bodyid[0])
+        local = torch.tensor(geom.pos, dtype=torch.float32, device=engine.device)
+        return (engine.body_pos[world, body] + quat_apply(engine.body_quat[world, body], local)).cpu().numpy()
