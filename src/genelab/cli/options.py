@@ -68,10 +68,8 @@ Sim = Annotated[
     ),
 ]
 
-Host = Annotated[
-    str | None,
-    typer.Option(help="Serve the page at this address (127.0.0.1, without a token).", rich_help_panel=PICTURES),
-]
+LOCALHOST = "127.0.0.1"
+Host = Annotated[str, typer.Option(help="Serve the page at this address of this machine.", rich_help_panel=PICTURES)]
 Port = Annotated[
     int | None,
     typer.Option(help="Serve the page at this port (the first free one from 8080).", rich_help_panel=PICTURES),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from genelab.cli.options import PICTURES, Dt, Gpu, Headless, Host, Port, Sim, Task, Vis, shortcuts
+from genelab.cli.options import LOCALHOST, PICTURES, Dt, Gpu, Headless, Host, Port, Sim, Task, Vis, shortcuts
 from genelab.core.errors import UserError
 from genelab.experiment.console import say
 
@@ -29,7 +29,7 @@ def play(
         Literal["native", "web"] | None,
         typer.Option(help="Open a window, or a page for the browser.", rich_help_panel=PICTURES),
     ] = None,
-    host: Host = None,
+    host: Host = LOCALHOST,
     port: Port = None,
     video: Annotated[
         Path | None, typer.Option(help="Film world 0 into this file (.mp4).", rich_help_panel=PICTURES)
@@ -48,8 +48,8 @@ def play(
 
     if viewer is not None and headless:
         raise UserError("--viewer and --headless exclude each other")
-    if viewer != "web" and (host is not None or port is not None):
-        raise UserError(f"{'--host' if port is None else '--port'} goes with --viewer web")
+    if viewer != "web" and (host != LOCALHOST or port is not None):
+        raise UserError("--host and --port go with --viewer web")
     more = {"env.simulation.steps": steps}
     vis = vis or viewer is not None
     overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
@@ -64,7 +64,7 @@ def play(
             video=video,
             seed=seed,
             viewer=viewer or "native",
-            host=host or "127.0.0.1",
+            host=host,
             port=port,
             prof=prof,
         ),

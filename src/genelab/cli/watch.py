@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from genelab.cli.options import Host, Port
+from genelab.cli.options import LOCALHOST, Host, Port
 from genelab.experiment.console import say
 
 
@@ -13,13 +13,13 @@ def watch(
     run: Annotated[Path, typer.Argument(help="The directory of a run, as 'train' prints it.", show_default=False)],
     num_envs: Annotated[int, typer.Option(help="Show this many worlds.")] = 4,
     max_steps: Annotated[int | None, typer.Option(help="Stop after this many steps.", show_default=False)] = None,
-    host: Host = None,
+    host: Host = LOCALHOST,
     port: Port = None,
 ) -> None:
     """Follow a training in the browser: each new checkpoint plays, and the curves grow.
 
     Example: genelab watch logs/rsl_rl/GeneLab-Inverted-Pendulum-v0/2026-01-31_12-00-00
     """
-    from genelab.experiment.watch import WatchRequest, watch
+    from genelab.experiment.watch import watch
 
-    watch(WatchRequest(run, num_envs, max_steps, host or "127.0.0.1", port), say)
+    watch(run, num_envs, {"max_steps": max_steps, "host": host, "port": port}, say)

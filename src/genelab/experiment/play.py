@@ -131,7 +131,7 @@ def _play_scene(setup: Setup, request: PlayRequest, say: Say) -> int:
         if value is not None:
             say(f"warning: {flag} is ignored: '{request.task}' is a scene that plays itself, without a policy")
     env = ManagerBasedEnv(setup.env_cfg, seed=request.seed)
-    return show(Session(env, {}, ""), replace(request, prof=False), say)
+    return show(Session(env), replace(request, prof=False), say)
 
 
 def _num_envs(setup: Setup, request: PlayRequest) -> int:
@@ -141,7 +141,7 @@ def _num_envs(setup: Setup, request: PlayRequest) -> int:
     return setup.env_cfg.num_envs if any(c.path == "env.num_envs" for c in setup.changes) else 1
 
 
-def show(session: Session, request: PlayRequest, say: Say, curves: Curves | None = None) -> int:
+def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict) -> int:
     """Step until the length is reached or the viewer is closed; returns the number of steps."""
     env = session.env
     limit = request.max_steps
@@ -178,9 +178,9 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves | None
     return session.steps
 
 
-def _open_viewer(session: Session, request: PlayRequest, say: Say, curves: Curves | None) -> Viewer:
+def _open_viewer(session: Session, request: PlayRequest, say: Say, curves: Curves) -> Viewer:
     if request.viewer == "native":
-        return open_viewer(session.env, "use --viewer web, --video FILE or --headless", realtime=True)
+        return open_viewer(session.env, realtime=True)
     page = WebViewer(session, request.task, request.host, request.port, curves)
     for line in page.server.invitation():
         say(line)

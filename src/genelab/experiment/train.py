@@ -143,8 +143,7 @@ def _train_in(
     with _stop_on_signal(run):
         status, viewer = "failed", None
         try:
-            instead = "leave --vis out, and follow the run with 'genelab watch'"
-            viewer = open_viewer(env, instead) if env.cfg.simulation.vis else None
+            viewer = open_viewer(env) if env.cfg.simulation.vis else None
             evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
             infos = {
                 **{key: run.meta[key] for key in _SOURCE_KEYS},

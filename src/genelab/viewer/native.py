@@ -24,13 +24,13 @@ class Viewer(Protocol):
     def close(self) -> None: ...
 
 
-def open_viewer(env: ManagerBasedEnv, instead: str, realtime: bool = False) -> Viewer:
-    """MuJoCo's own viewer on world 0. `realtime` slows the caller down to the speed of the simulated world.
-
-    `instead` is what a user can do who has no display.
-    """
+def open_viewer(env: ManagerBasedEnv, realtime: bool = False) -> Viewer:
+    """MuJoCo's own viewer on world 0. `realtime` slows the caller down to the speed of the simulated world."""
     if not (has_display() and _opens_windows()):
-        raise UserError(f"there is no display to open a window on: {instead}")
+        raise UserError(
+            "there is no display to open a window on: use --headless; 'play' also has --viewer web and --video FILE, "
+            "and 'genelab watch' follows a training"
+        )
     return _NativeViewer(env, realtime)
 
 

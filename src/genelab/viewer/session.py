@@ -13,26 +13,33 @@ from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv
-from genelab.envs.managers import CommandTerm
 from genelab.mdp.events import push_root
 from genelab.rl.backends.base import Policy
 
 HISTORY = 250
 """Control steps that plots show."""
 PUSH = 1.0
-"""Largest velocity of a push, m/s, rad/s for hinges."""
+"""Largest velocity of a push, m/s or rad/s."""
 
-Agents = Mapping[str, Callable[[], Policy]]
-"""Who may act, by name, and what makes the policy."""
+Plots = dict[str, dict[str, np.ndarray]]
+"""Title to name to values of each line, x first."""
 
 
 class Session:
     """An environment, who acts in it, and what a person has set."""
 
-    def __init__(self, env: ManagerBasedEnv, agents: Agents, agent: str, load: Callable[[str], Policy] | None = None):
-        """`load` makes the policy of a file; None: there are no files to choose."""
+    def __init__(
+        self,
+        env: ManagerBasedEnv,
+        agents: Mapping[str, Callable[[], Policy]] | None = None,
+        agent: str = "",
+        load: Callable[[str], Policy] | None = None,
+    ):
+        """`agents` make policies; a scene that plays itself has none. `load` makes the policy of a file."""
         self.env = env
-        self.agents = dict(agents)
+        self.rl = env if isinstance(env, ManagerBasedRlEnv) else None
+        """The environment, if it is one to learn in."""
+        self.agents = dict(agents or {})
         self.agent = agent
         self.load = load
         self.paused = False
@@ -46,31 +53,21 @@ class Session:
         """What the person must know, if anything."""
         self.steps = 0
         """Control steps so far."""
-        self.history: deque[tuple[float, list[float], list[float]]] = deque(maxlen=HISTORY)
-        """Time, reward terms and actions of the world in the last steps."""
-        self.held: dict[str, Tensor] = {}
-        """(N, dim) commands given by hand, by name; NaN where the task chooses."""
+        terms = {} if self.rl is None else self.rl.command_manager.terms
+        self.commands = {name: term for name, term in terms.items() if term.sliders()}
+        """Those that can be given by hand."""
+        self._held = {name: torch.full_like(term.command, torch.nan) for name, term in self.commands.items()}
+        self._history: deque[tuple[float, Tensor, Tensor]] = deque(maxlen=HISTORY)
         self._policy = self.agents[agent]() if self.agents else None
-        self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._single = False
-
-    @property
-    def rl(self) -> ManagerBasedRlEnv | None:
-        """The environment, if it is one to learn in."""
-        return self.env if isinstance(self.env, ManagerBasedRlEnv) else None
 
     @property
     def waiting(self) -> bool:
         """No step is to be taken now."""
         return self.paused and not self._single
 
-    @property
-    def commands(self) -> dict[str, CommandTerm]:
-        """The commands that can be given by hand."""
-        terms = {} if self.rl is None else self.rl.command_manager.terms
-        return {name: term for name, term in terms.items() if term.sliders()}
-
-    def ask(self, change: Callable[[], None]) -> None:
+    def ask(self, change: Callable[[], object]) -> None:
         """Have something done between two steps. The only method for other threads."""
         self._asked.put(change)
 
@@ -94,11 +91,7 @@ class Session:
         if extras["finished"] is not None:
             self._policy.reset(extras["finished"].env_ids)
         terms, actions = self.rl.reward_manager.values[:, self.world], self.rl.action_manager.action[self.world]
-        self.history.append((self.steps * self.env.step_dt, terms.tolist(), actions.tolist()))
-
-    def toggle(self) -> None:
-        """Pause, or go on."""
-        self.paused = not self.paused
+        self._history.append((self.steps * self.env.step_dt, terms.clone(), actions.clone()))
 
     def single_step(self) -> None:
         """Pause, and take one step."""
@@ -107,7 +100,7 @@ class Session:
     def look_at(self, world: int) -> None:
         """Turn to another world."""
         self.world = world
-        self.history.clear()
+        self._history.clear()
 
     def use(self, agent: str) -> None:
         """Let another agent act. The worlds stay as they are."""
@@ -115,7 +108,7 @@ class Session:
         self.agent, self.message = agent, f"{agent} acts now"
 
     def use_file(self, path: str) -> None:
-        """Let the policy of a file act, which becomes an agent by the file's name."""
+        """Let the policy of a file act. It becomes an agent by the file's name."""
         assert self.load is not None
         policy = self.load(path)
         self.agents[path] = lambda: policy
@@ -131,7 +124,7 @@ class Session:
             self.env.step_count = 0
         if self._policy is not None:
             self._policy.reset()
-        self.history.clear()
+        self._history.clear()
 
     @torch.no_grad()
     def push(self) -> None:
@@ -141,48 +134,44 @@ class Session:
         robot, world = self.rl.robot, torch.tensor([self.world], device=self.rl.device)
         if robot.layout.free_qpos is not None:
             push_root(self.rl, world, xy=PUSH, yaw=PUSH)
-            return
-        velocity = robot.joint_vel[world]
-        kick = self.rl.streams.uniform("viewer/push", tuple(velocity.shape), -PUSH, PUSH)
-        robot.write_joints(world, vel=velocity + kick)
+        else:
+            shape = (1, len(robot.joint_names))
+            kick = self.rl.streams.uniform("viewer/push", shape, -PUSH, PUSH)
+            robot.write_joints(world, vel=robot.joint_vel[world] + kick)
 
     def command(self, name: str, values: list[float] | None) -> None:
         """Give the world's command by hand, or let the task choose it again from its next draw on."""
-        term = self.commands[name]
-        held = self.held.setdefault(name, torch.full_like(term.command, torch.nan))
+        held = self._held[name]
         held[self.world] = torch.nan if values is None else torch.tensor(values, device=held.device)
-        term.hold(held)
-
-    def recent(self, rewards: bool) -> tuple[np.ndarray, ...]:
-        """The last steps of the world: times, then each reward term, or each number of the action."""
-        assert self.rl is not None
-        count = len(self.rl.reward_manager.terms) if rewards else self.rl.num_actions
-        rows = list(self.history) or [(0.0, [0.0] * count, [0.0] * count)]
-        values = np.array([row[1 if rewards else 2] for row in rows])
-        return np.array([row[0] for row in rows]), *np.ascontiguousarray(values.T)
-
-    def action_names(self) -> list[str]:
-        """A name for every number of the action."""
-        terms = {} if self.rl is None else self.rl.action_manager.terms
-        return [name if term.dim == 1 else f"{name} {i}" for name, term in terms.items() for i in range(term.dim)]
+        self.commands[name].hold(held)
 
     def by_hand(self, name: str) -> bool:
         """Whether the world's command is given by hand."""
-        return name in self.held and not bool(self.held[name][self.world].isnan().any())
+        return not bool(self._held[name][self.world].isnan().any())
+
+    def plots(self) -> Plots:
+        """Reward terms and actions of the world in the last steps."""
+        if self.rl is None:
+            return {}
+        terms = self.rl.action_manager.terms.items()
+        actions = [name if term.dim == 1 else f"{name} {i}" for name, term in terms for i in range(term.dim)]
+        first = (0.0, torch.zeros(len(self.rl.cfg.rewards)), torch.zeros(len(actions)))
+        times, *values = zip(*(self._history or [first]), strict=True)
+        lines = [torch.stack(rows, dim=1).cpu().double().numpy() for rows in values]
+        titles = zip(("Reward terms", "Actions"), (self.rl.cfg.rewards, actions), lines, strict=True)
+        return {title: {"s": np.array(times), **dict(zip(names, rows, strict=True))} for title, names, rows in titles}
 
     def facts(self) -> dict[str, str]:
         """What there is to say of the world now."""
-        facts = {"time": f"{self.steps * self.env.step_dt:.1f} s"}
+        facts = {"time": f"{self.steps * self.env.step_dt:.2f} s"}
         if self.rl is None:
             return facts
-        facts["episode"] = f"{float(self.rl.episode_length_buf[self.world]) * self.env.step_dt:.1f} s"
+        facts["episode"] = f"{float(self.rl.episode_length_buf[self.world]) * self.env.step_dt:.2f} s"
         facts["return"] = f"{float(self.rl.reward_manager.episode_sums[:, self.world].sum()):.2f}"
         robot = self.rl.robot
         if robot.layout.free_qpos is not None:
             (along, left, _), turn = robot.root_lin_vel[self.world].tolist(), float(robot.root_ang_vel[self.world, 2])
             facts["velocity"] = f"{along:.2f} m/s forward, {left:.2f} m/s left, {turn:.2f} rad/s"
-        for name, term in self.commands.items():
-            facts[f"command {name}"] = ", ".join(f"{value:.2f}" for value in term.command[self.world].tolist())
         if self.rl.failed_worlds:
             facts["broken worlds"] = str(self.rl.failed_worlds)
         return facts

@@ -21,7 +21,7 @@ NEAR = 9.0
 """Height fields are sent as far as this around each robot, metres."""
 FORCE_M = 0.4
 """Length of the arrow of a force as large as the weight of everything, metres."""
-COMMAND, FORCE, SCAN, GROUND = (38, 178, 76), (220, 60, 50), (30, 110, 200), (196, 201, 206)
+COMMAND, FORCE, SCAN, GROUND = (38, 178, 76), (220, 60, 50), (30, 110, 200), (165, 172, 180)
 """Colours."""
 ROOT = "/worlds"
 
@@ -41,14 +41,14 @@ class Stage:
         """The body that a picture is centred on: the first robot's root."""
         self.visible = {"commands": True, "contact forces": True, "height scan": True}
         """What is shown beside the worlds."""
-        self._tiles = dict(tiles(self._model))
+        self._tiles = {name: (mesh[0][:, :2].mean(axis=0), mesh) for name, mesh in tiles(self._model)}
         self._root = scene.add_frame(ROOT, show_axes=False)
         self._labels = [
-            scene.add_label(f"{ROOT}/label/{world}", f"world {world}", anchor="bottom-center", font_screen_scale=0.8)
+            scene.add_label(f"{ROOT}/label_{world}", f"world {world}", anchor="bottom-center", font_screen_scale=0.8)
             for world in range(self.shown if self.shown > 1 else 0)
         ]
         found = parts(self._model, set(env.engine.markers))
-        self._parts = [(part, self._add_part(f"{ROOT}/part/{i}", part)) for i, part in enumerate(found)]
+        self._parts = [(part, self._add_part(f"{ROOT}/part_{i}", part)) for i, part in enumerate(found)]
         for geom in np.flatnonzero(self._model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).tolist():
             self._add_plane(geom)
         lines, points = np.zeros((0, 2, 3)), np.zeros((0, 3))
@@ -70,7 +70,7 @@ class Stage:
                 handle.batched_positions, handle.batched_wxyzs = pos[:, part.body], quat[:, part.body]
         robots, tops = pos[:, self._middle, :2], pos[..., 2].max(axis=1)
         if self._session.follow and self._session.world < n:
-            self._root.position = (*-robots[self._session.world], 0.0)
+            self._root.position = (*-robots[self._session.world], -self._ground_at(robots[self._session.world]))
         for label, place, top in zip(self._labels, robots, tops, strict=False):
             label.position = (*place, top + 0.25)
         self._show_ground(robots)
@@ -80,7 +80,7 @@ class Stage:
     def camera(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
         """Where to look from, and at what, at the beginning."""
         height = float(self._session.env.engine.body_pos[0, :, 2].max()) / 2
-        away = min(self._model.stat.extent, 3.0)
+        away = min(self._model.stat.extent, 2.0)
         return (1.3 * away, -1.6 * away, 0.8 * away + height), (0.0, 0.0, height)
 
     def _side_by_side(self) -> np.ndarray:
@@ -104,7 +104,7 @@ class Stage:
 
     def _add_plane(self, geom: int) -> None:
         self._scene.add_grid(
-            f"{ROOT}/plane/{geom}",
+            f"{ROOT}/plane_{geom}",
             width=400.0,
             height=400.0,
             fade_distance=40.0,
@@ -114,12 +114,16 @@ class Stage:
             wxyz=self._model.geom_quat[geom],
         )
 
+    def _ground_at(self, place: np.ndarray) -> float:
+        terrain = self._session.env.terrain
+        return 0.0 if terrain is None else float(terrain.height(torch.tensor(place, device=self._session.env.device)))
+
     def _show_ground(self, robots: np.ndarray) -> None:
         """Send the squares of height fields that came near a robot. They stay."""
-        near = [name for name, tile in self._tiles.items() if (np.abs(robots - tile.centre).max(axis=1) < NEAR).any()]
+        near = [name for name, (at, _) in self._tiles.items() if (np.abs(robots - at).max(axis=1) < NEAR).any()]
         for name in near:
-            mesh = self._tiles.pop(name).mesh
-            self._scene.add_mesh_simple(f"{ROOT}/ground/{name}", *mesh, color=GROUND, flat_shading=True, side="double")
+            _, mesh = self._tiles.pop(name)
+            self._scene.add_mesh_simple(f"{ROOT}/{name}", *mesh, color=GROUND, flat_shading=True, side="double")
 
     def _show_commands(self) -> None:
         """Commands of all worlds. Of an arrow with several legs, the last has a head."""

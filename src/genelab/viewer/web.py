@@ -2,13 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from genelab.viewer.server import PageServer
-from genelab.viewer.session import Session
+from genelab.viewer.session import Plots, Session
 from genelab.viewer.stage import Stage
 
 RATE, TEXT_RATE = 50.0, 5.0
@@ -18,20 +18,8 @@ PATIENCE = 0.02
 SPEEDS = {"0.1": 0.1, "0.25": 0.25, "0.5": 0.5, "1": 1.0, "2": 2.0, "4": 4.0, "as fast as possible": math.inf}
 COLOURS = ("#33658a", "#e4572e", "#2a9d5c", "#b5179e", "#f2a900", "#17a2b8", "#6d4c41", "#7a7f87")
 
-Lines = tuple[np.ndarray, ...]
-"""What a plot shows: x, then the values of each line."""
-
-
-class Curves(Protocol):
-    """Something beside the worlds that changes while they are shown."""
-
-    def look(self) -> None:
-        """See whether there is anything new. Called `TEXT_RATE` times a second, between two steps."""
-        ...
-
-    def plots(self) -> dict[str, Lines]:
-        """Plots of one line each, by title. The titles are always the same."""
-        ...
+Curves = Callable[[], Plots]
+"""Reads what changes beside the worlds. Called `TEXT_RATE` times a second between two steps, for the same titles."""
 
 
 class WebViewer:
@@ -39,8 +27,8 @@ class WebViewer:
 
     running = True
 
-    def __init__(self, session: Session, title: str, host: str, port: int | None, curves: Curves | None = None):
-        self.session, self._curves = session, curves
+    def __init__(self, session: Session, title: str, host: str, port: int | None, curves: Curves = dict):
+        self.session = session
         self.server = PageServer(host, port, title)
         self._viser = self.server.viser
         self._shown_at = self._told_at = 0.0
@@ -80,31 +68,24 @@ class WebViewer:
                 self.stage.show()
         if now - self._told_at >= 1.0 / TEXT_RATE:
             self._told_at = now
-            if self._curves is not None:
-                self._curves.look()
             self.panel.tell()
 
 
 class Panel:
     """The controls and plots of the page. What a control does is in `Session`."""
 
-    def __init__(self, gui: Any, session: Session, stage: Stage, title: str, curves: Curves | None):
-        self._gui, self._session, env = gui, session, session.env
+    def __init__(self, gui: Any, session: Session, stage: Stage, title: str, curves: Curves):
+        self._gui, self._session, self._curves, env = gui, session, curves, session.env
         worlds = f"{env.num_envs} world{'s' if env.num_envs > 1 else ''}"
         gui.add_markdown(f"**{title}**  \nengine {env.engine.name}, {worlds}, {1 / env.step_dt:.0f} control steps/s")
         self._facts = gui.add_markdown("")
-        self._plots: list[tuple[Any, Callable[[], Lines]]] = []
-        self._add_run_controls()
+        with gui.add_folder("Run"):
+            self._add_run_controls()
         if session.agents:
-            self._add_agent_controls()
+            with gui.add_folder("Agent"):
+                self._add_agent_controls()
         self._commands = {name: self._add_command_controls(name) for name in session.commands}
-        if curves is not None:
-            for name in curves.plots():
-                self._add_plot(name, [name], lambda name=name: curves.plots()[name])
-        if session.rl is not None:
-            rewards, actions = list(session.rl.cfg.rewards), session.action_names()
-            self._add_plot("Reward terms", rewards, lambda: session.recent(rewards=True))
-            self._add_plot("Actions", actions, lambda: session.recent(rewards=False))
+        self._plots = {title: self._add_plot(title, lines) for title, lines in self._all_plots().items()}
         with gui.add_folder("Show"):
             for name in stage.visible:
                 box = gui.add_checkbox(name, True)
@@ -116,42 +97,40 @@ class Panel:
         lines = [f"{name}: {value}" for name, value in session.facts().items()]
         self._facts.content = "  \n".join([*lines, f"**{session.message}**"] if session.message else lines)
         self._buttons.options = ("Play" if session.paused else "Pause", *self._buttons.options[1:])
+        if session.agents:
+            self._names.options, self._names.value = tuple(session.agents), session.agent
         for name, (choice, sliders) in self._commands.items():
             choice.value = session.by_hand(name)
             for slider, value in zip(sliders, session.commands[name].command[session.world].tolist(), strict=True):
                 if not choice.value:
                     slider.value = min(max(value, slider.min), slider.max)
-        for handle, read in self._plots:
-            handle.data = read()
+        for title, lines in self._all_plots().items():
+            self._plots[title].data = tuple(lines.values())
+
+    def _all_plots(self) -> Plots:
+        return {**self._curves(), **self._session.plots()}
 
     def _add_run_controls(self) -> None:
         gui, session = self._gui, self._session
         does = {"Step": session.single_step, "Reset": session.reset, "Push": session.push}
-        with gui.add_folder("Run"):
-            self._buttons = gui.add_button_group("", ("Pause", *does))
-            self._on(self._buttons.on_click, lambda name: does.get(name, session.toggle)())
-            speed = gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1")
-            self._on(speed.on_update, lambda value: setattr(session, "speed", SPEEDS[value]))
-            if session.env.num_envs > 1:
-                world = gui.add_slider("world", 0, session.env.num_envs - 1, 1, 0)
-                self._on(world.on_update, session.look_at)
-            follow = gui.add_checkbox("follow the robot", True)
-            self._on(follow.on_update, lambda value: setattr(session, "follow", value))
+        self._buttons = gui.add_button_group("", ("Pause", *does))
+        self._on(self._buttons.on_click, lambda name: does.get(name, lambda: self._set("paused", name == "Pause"))())
+        speed = gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1")
+        self._on(speed.on_update, lambda value: self._set("speed", SPEEDS[value]))
+        if session.env.num_envs > 1:
+            self._on(gui.add_slider("world", 0, session.env.num_envs - 1, 1, 0).on_update, session.look_at)
+        self._on(gui.add_checkbox("follow the robot", True).on_update, lambda value: self._set("follow", value))
+
+    def _set(self, name: str, value: Any) -> None:
+        setattr(self._session, name, value)
 
     def _add_agent_controls(self) -> None:
         gui, session = self._gui, self._session
-        with gui.add_folder("Agent"):
-            names = gui.add_dropdown("who acts", tuple(session.agents), initial_value=session.agent)
-            self._on(names.on_update, session.use)
-            if session.load is None:
-                return
+        self._names = gui.add_dropdown("who acts", tuple(session.agents), initial_value=session.agent)
+        self._on(self._names.on_update, session.use)
+        if session.load is not None:
             file = gui.add_text("checkpoint", "", hint="A file on the machine that simulates.")
-
-        def load(_: Any) -> None:
-            session.use_file(file.value)
-            names.options, names.value = tuple(session.agents), session.agent
-
-        self._on(gui.add_button("Load the checkpoint").on_click, load)
+            self._on(gui.add_button("Load the checkpoint").on_click, lambda _: session.use_file(file.value))
 
     def _add_command_controls(self, name: str) -> tuple[Any, list[Any]]:
         gui, session = self._gui, self._session
@@ -181,9 +160,9 @@ class Panel:
 
         register(used)
 
-    def _add_plot(self, title: str, names: Sequence[str], read: Callable[[], Lines]) -> None:
-        lines = [{"label": name, "stroke": COLOURS[i % len(COLOURS)], "width": 1} for i, name in enumerate(names)]
+    def _add_plot(self, title: str, lines: dict[str, np.ndarray]) -> Any:
+        series = [{"label": name, "stroke": COLOURS[i % len(COLOURS)], "width": 1} for i, name in enumerate(lines, -1)]
         with self._gui.add_folder(title):
-            few = len(names) <= 12
-            options = {"scales": {"x": {"time": False}}, "legend": {"show": few}, "height": 180}
-            self._plots.append((self._gui.add_uplot(read(), ({"label": ""}, *lines), **options), read))
+            return self._gui.add_uplot(
+                tuple(lines.values()), tuple(series), scales={"x": {"time": False}}, legend={"show": True}, height=260
+            )
