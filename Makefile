@@ -8,13 +8,13 @@ DEMO := demo
 NODE := examples/deploy/node
 TASK := GeneLab-Inverted-Pendulum-v0
 
-.PHONY: setup engines demo node test lint format bench soak clean
+.PHONY: setup engines demo node chromium test lint format bench soak clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,skrl,sb3]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,skrl,sb3,web]'
 	touch $(STAMP)
 
 # Physics engines beside MuJoCo, for their tests; where they cannot be installed, pytest says what it left out.
@@ -44,7 +44,12 @@ node:
 		npm install --prefix $(NODE) --ignore-scripts --no-audit --no-fund --silent || \
 		echo "onnxruntime-node could not be installed: tests in Node.js are left out"
 
-test: setup engines lint node
+# Pages are also opened in a browser; without one, those tests say that they were left out.
+chromium:
+	command -v chromium >/dev/null || { apt-get update && apt-get install -y chromium; } >/dev/null 2>&1 || \
+		echo "chromium could not be installed: tests of pages in a browser are left out"
+
+test: setup engines lint node chromium
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup -rs
 
 lint: setup
