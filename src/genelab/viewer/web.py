@@ -79,6 +79,7 @@ class Panel:
         worlds = f"{env.num_envs} world{'s' if env.num_envs > 1 else ''}"
         gui.add_markdown(f"**{title}**  \nengine {env.engine.name}, {worlds}, {1 / env.step_dt:.0f} control steps/s")
         self._facts = gui.add_markdown("")
+        self._told: dict[str, object] = {}
         with gui.add_folder("Run"):
             self._add_run_controls()
         if session.agents:
@@ -97,15 +98,21 @@ class Panel:
         lines = [f"{name}: {value}" for name, value in session.facts().items()]
         self._facts.content = "  \n".join([*lines, f"**{session.message}**"] if session.message else lines)
         self._buttons.options = ("Play" if session.paused else "Pause", *self._buttons.options[1:])
-        if session.agents:
+        if session.agents and self._is_news("agent", (*session.agents, session.agent)):
             self._names.options, self._names.value = tuple(session.agents), session.agent
         for name, (choice, sliders) in self._commands.items():
-            choice.value = session.by_hand(name)
-            for slider, value in zip(sliders, session.commands[name].command[session.world].tolist(), strict=True):
-                if not choice.value:
-                    slider.value = min(max(value, slider.min), slider.max)
+            command, by_hand = session.commands[name].command[session.world].tolist(), session.by_hand(name)
+            if self._is_news(f"command {name}", (session.world, by_hand, command)):
+                choice.value = by_hand
+                for slider, value in zip(sliders, command, strict=True) if not by_hand else ():
+                    slider.value = min(max(round(value, 2), slider.min), slider.max)
         for title, lines in self._all_plots().items():
             self._plots[title].data = tuple(lines.values())
+
+    def _is_news(self, what: str, state: object) -> bool:
+        """Whether it is not what was told last. What is told again could undo what a visitor has just set."""
+        before, self._told[what] = self._told.get(what), state
+        return before != state
 
     def _all_plots(self) -> Plots:
         return {**self._curves(), **self._session.plots()}
