@@ -20,7 +20,7 @@ from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv
 from genelab.experiment.collect import demonstrator
 from genelab.experiment.console import progress
 from genelab.experiment.inference import choose_checkpoint, find_checkpoint, load_policy, resolve_policy
-from genelab.experiment.setup import Setup, resolve
+from genelab.experiment.setup import Setup, of_the_policy, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
 from genelab.rl.backends.base import Policy
 from genelab.rl.evaluator import RandomPolicy
@@ -30,8 +30,6 @@ from genelab.viewer.web import Curves, WebViewer
 
 PROFILED = 20
 """Functions that a profile lists."""
-FREE_TO_DIFFER = ("env.num_envs", "env.simulation.")
-"""Settings that may differ between the environment of a policy and the one it is loaded into, but for the time step."""
 
 Say = Callable[[str], None]
 
@@ -116,11 +114,11 @@ def _resolve(request: PlayRequest, agent: str, say: Say) -> tuple[Setup, dict[st
 
 def _load(name: str, env: ManagerBasedRlEnv, request: PlayRequest) -> Policy:
     """The policy of a file, if it was trained in worlds like these."""
-    path = find_checkpoint(name, request.task, print)
+    path = find_checkpoint(name, request.task, say=print)
     setup, checkpoint = resolve_policy(request.task, path, request.overrides, say=lambda _: None)
     ours, theirs = (flatten(to_dict(cfg), "env") for cfg in (env.cfg, setup.env_cfg))
     for key in sorted({*ours, *theirs}):
-        if ours.get(key) != theirs.get(key) and (key == "env.simulation.dt" or not key.startswith(FREE_TO_DIFFER)):
+        if ours.get(key) != theirs.get(key) and of_the_policy(key):
             raise UserError(f"'{name}' needs {key} {theirs.get(key)}, not {ours.get(key)}: play it with --checkpoint")
     return load_policy(env, checkpoint)
 

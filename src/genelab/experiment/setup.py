@@ -23,6 +23,11 @@ _OF_THE_TASK = ("env.actions.", "env.commands.", "env.metrics.", "env.observatio
 it helps to train, and evaluation is without it: by the task's own rewards and ends."""
 
 
+def of_the_policy(path: str) -> bool:
+    """Whether an env path says what a policy was trained for."""
+    return path == "env.simulation.dt" or not path.startswith(_NOT_OF_THE_POLICY)
+
+
 @dataclass
 class Setup:
     """Resolved configs and how they came about."""
@@ -52,7 +57,7 @@ class Setup:
         return {
             path: to_dict(value) if is_config(value) else value
             for path, value in changed.items()
-            if path == "env.simulation.dt" or not path.startswith(_NOT_OF_THE_POLICY)
+            if of_the_policy(path)
         }
 
 
