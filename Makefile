@@ -44,12 +44,12 @@ node:
 		npm install --prefix $(NODE) --ignore-scripts --no-audit --no-fund --silent || \
 		echo "onnxruntime-node could not be installed: tests in Node.js are left out"
 
-# Pages are also opened in a browser; without one, those tests say that they were left out.
+# Pages are also opened in a browser; without one, those tests say that they were left out. CI installs it.
 chromium:
 	command -v chromium >/dev/null || { apt-get update && apt-get install -y chromium; } >/dev/null 2>&1 || \
 		echo "chromium could not be installed: tests of pages in a browser are left out"
 
-test: setup engines lint node chromium
+test: setup engines lint node
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup -rs
 
 lint: setup
