@@ -329,6 +329,15 @@ def test_a_page_can_load_checkpoints_that_fit_its_worlds(trained_run: Path, monk
         go1.use_file("nowhere.pt")
 
 
+def test_a_page_says_why_it_has_no_trained_agent(
+    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # no runs here
+    outcome = cli("play", "GeneLab-Inverted-Pendulum-Memory-v0", "--viewer", "web", "--port", 0, "--max-steps", 2)
+    assert outcome.code == 0, outcome.err
+    assert "no trained agent: there is no trained policy of 'GeneLab-Inverted-Pendulum-Memory-v0'" in outcome.out
+
+
 def test_prof_says_where_the_time_of_a_playback_went(cli: Callable[..., Any]) -> None:
     outcome = cli("play", TASK, "--steps", 5, "--prof")
     assert "ms per step" in outcome.out

@@ -105,9 +105,10 @@ def _resolve(request: PlayRequest, agent: str, say: Say) -> tuple[Setup, dict[st
                 path, which = choose_checkpoint(request.task)
                 say(f"checkpoint: {path} ({which})")
             return resolve_policy(request.task, path, request.overrides, say=say)
-        except UserError:
+        except UserError as error:
             if agent == "trained":
                 raise
+            say(f"no trained agent: {error}")
     unused = {"agent": f"the {agent} agent has no networks and learns nothing"}
     return resolve(request.task, play=True, preset="reference", overrides=request.overrides, unused=unused), None
 
