@@ -36,6 +36,27 @@ def test_body_arrays_are_not_a_substep_behind_the_state(engine_name):
     torch.testing.assert_close(engine.body_ang_vel[0, link, 1], engine.qvel[0, 0])
 
 
+def test_what_readers_derive_is_computed_once_for_each_state(engine_name):
+    engine = make_engine(engine_name, pendulum_scene(), 2)
+    computed: list[float] = []
+
+    def double() -> torch.Tensor:
+        computed.append(engine.qpos[0, 0].item())
+        return 2 * engine.qpos
+
+    for change in (
+        lambda: engine.set_state(ids(0), torch.tensor([[0.5]]), torch.zeros(1, 1)),
+        engine.step,
+        lambda: engine.reset(ids(1)),
+        lambda: engine.load_state_dict(engine.state_dict()),
+    ):
+        change()
+        done = len(computed)
+        assert engine.derived("double", double) is engine.derived("double", double)
+        assert len(computed) == done + 1
+        assert computed[-1] == engine.qpos[0, 0].item()
+
+
 def test_qpos_and_qvel_are_live_buffers(engine_name):
     engine = busy_engine(engine_name)
     qpos, qvel = engine.qpos, engine.qvel

@@ -27,15 +27,19 @@ def quat_conjugate(q: Tensor) -> Tensor:
 
 def quat_apply(q: Tensor, v: Tensor) -> Tensor:
     """Rotate vectors by unit quaternions.  (…, 4), (…, 3) -> (…, 3)"""
-    w, x, y, z = q.unbind(-1)
-    a, b, c = v.unbind(-1)
-    ta, tb, tc = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
-    return _components(a + w * ta + y * tc - z * tb, b + w * tb + z * ta - x * tc, c + w * tc + x * tb - y * ta)
+    return _rotated(*q.unbind(-1), v)
 
 
 def quat_apply_inverse(q: Tensor, v: Tensor) -> Tensor:
     """Rotate vectors by the inverses of unit quaternions: world frame to body frame.  (…, 3)"""
-    return quat_apply(quat_conjugate(q), v)
+    w, x, y, z = q.unbind(-1)
+    return _rotated(w, -x, -y, -z, v)
+
+
+def _rotated(w: Tensor, x: Tensor, y: Tensor, z: Tensor, v: Tensor) -> Tensor:
+    a, b, c = v.unbind(-1)
+    ta, tb, tc = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+    return _components(a + w * ta + y * tc - z * tb, b + w * tb + z * ta - x * tc, c + w * tc + x * tb - y * ta)
 
 
 def quat_from_axis_angle(axis: Tensor, angle: Tensor) -> Tensor:
@@ -61,4 +65,7 @@ def cross(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _components(*values: Tensor) -> Tensor:
-    return torch.stack(values).movedim(0, -1)
+    if values[0].dim() < 2:
+        return torch.stack(values).movedim(0, -1)
+    # Of many bodies in many worlds, the worlds lie side by side in memory, here as in the engines' arrays.
+    return torch.stack([value.mT for value in values]).movedim(0, -1).transpose(-3, -2)

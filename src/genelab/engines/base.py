@@ -9,6 +9,7 @@ What is live and what is a copy
 - `ctrl`: a live buffer to write to. `step` applies what it holds at the call, for all its physics steps.
 - `body_pos`, `body_quat`, `body_lin_vel`, `body_ang_vel`: computed from the state when first read after it changed, new
   tensors each time, never behind the state.
+- `derived(…)`: the same for what readers compute from the state, such as an entity's velocity in its own frame.
 - `actuator_force`, `contact(…)`: copies, as of the last physics step. `set_state` and `reset` do not change them.
 - `model_sensor(…)`: a copy, as of the last physics step; of the present state in worlds where it was set since.
 - `failed`: which worlds broke down in the last `step`. The engine has put them back to the default state.
@@ -18,7 +19,7 @@ What is live and what is a copy
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import mujoco
@@ -68,6 +69,7 @@ class Engine(ABC):
         self._kinematics = Kinematics(scene.model, device)
         self._bodies: Bodies | None = None
         self._ang_vel: Tensor | None = None
+        self._derived: dict[str, Tensor] = {}
         self._painters: dict[tuple[int, int], Painter] = {}
 
     @abstractmethod
@@ -229,6 +231,12 @@ class Engine(ABC):
             raise unknown("model field", name, MODEL_FIELDS)
         self.require(name, "the caller")
 
+    def derived(self, name: str, compute: Callable[[], Tensor]) -> Tensor:
+        """What follows from the state, computed when first asked for after it changed. Not to be written to."""
+        if name not in self._derived:
+            self._derived[name] = compute()
+        return self._derived[name]
+
     def _all_bodies(self) -> Bodies:
         if self._bodies is None:
             self._bodies = self._kinematics(self.qpos, self.qvel)
@@ -236,13 +244,17 @@ class Engine(ABC):
 
     def _stepped(self) -> None:
         """Forget what was derived from the state before a step."""
-        self._bodies = self._ang_vel = self._sensor_data = None
+        self._forget()
         self._state_set.copy_(self.failed)
 
     def _state_changed(self, env_ids: Tensor) -> None:
         """Forget what was derived from the state of these worlds before it was set."""
-        self._bodies = self._ang_vel = self._sensor_data = None
+        self._forget()
         self._state_set[env_ids] = True
+
+    def _forget(self) -> None:
+        self._bodies = self._ang_vel = self._sensor_data = None
+        self._derived.clear()
 
 
 def numpy_ids(env_ids: Tensor) -> np.ndarray:

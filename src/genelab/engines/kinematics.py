@@ -73,6 +73,8 @@ class _Level:
     quat: Tensor | None
     """None if no body is turned against its parent."""
     joints: tuple[_Joints, ...]
+    alike: bool
+    """Every body has one joint, all of one type: the case of legs, which need not be stored before they are moved."""
 
 
 class Kinematics:
@@ -89,11 +91,12 @@ class Kinematics:
         bodies = Bodies(*(torch.zeros(d, self._nbody, len(qpos), device=self._device).permute(2, 1, 0) for d in _SIZES))
         bodies.quat[:, 0, 0] = 1.0
         for level in self._levels:
-            parent = bodies[level.parents]
-            pos = parent.pos + quat_apply(parent.quat, level.pos)
-            quat = parent.quat if level.quat is None else quat_mul(parent.quat, level.quat)
-            lin_vel = parent.lin_vel + cross(parent.ang_vel, pos - parent.pos)
-            bodies[level.bodies] = Bodies(pos, quat, lin_vel, parent.ang_vel)
+            if level.alike:
+                [joints] = level.joints
+                before = None if joints.type == _FREE else self._carried(level, bodies[level.parents])
+                bodies[level.bodies] = self._moved(joints, qpos, qvel, before)
+                continue
+            bodies[level.bodies] = self._carried(level, bodies[level.parents])
             for joints in level.joints:
                 bodies[joints.bodies] = self._moved(joints, qpos, qvel, bodies[joints.bodies])
         return bodies
@@ -102,13 +105,21 @@ class Kinematics:
         """Angular velocities alone (N, nbody, 3), where they need no poses: if no joint axis ever turns. Else None."""
         if self._angular_map is None:
             return None
-        return (qvel @ self._angular_map).view(-1, self._nbody, 3)
+        # Transposed twice: states are stored by column, and columns are what the result is read by.
+        return (self._angular_map.T @ qvel.T).view(self._nbody, 3, -1).permute(2, 0, 1)
 
     @staticmethod
-    def _moved(joints: _Joints, qpos: Tensor, qvel: Tensor, before: Bodies) -> Bodies:
-        """The bodies of one group of joints, moved by them."""
+    def _carried(level: _Level, parent: Bodies) -> Bodies:
+        """The bodies of one depth, at rest on their parents."""
+        pos = parent.pos + quat_apply(parent.quat, level.pos)
+        quat = parent.quat if level.quat is None else quat_mul(parent.quat, level.quat)
+        return Bodies(pos, quat, parent.lin_vel + cross(parent.ang_vel, pos - parent.pos), parent.ang_vel)
+
+    @staticmethod
+    def _moved(joints: _Joints, qpos: Tensor, qvel: Tensor, before: Bodies | None) -> Bodies:
+        """The bodies of one group of joints, moved by them. Where they were before does not matter to free ones."""
         position, velocity = _columns(qpos, joints.qpos), _columns(qvel, joints.qvel)
-        if joints.type == _FREE:
+        if before is None or joints.type == _FREE:
             quat = normalize(position[..., 3:], dim=-1)
             return Bodies(position[..., :3], quat, velocity[..., :3], quat_apply(quat, velocity[..., 3:]))
         if joints.type == _BALL:
@@ -137,13 +148,15 @@ class Kinematics:
         levels = []
         for d in range(1, depth.max(initial=0) + 1):
             bodies = np.flatnonzero(depth == d)
+            joints = tuple(self._group_joints(model, bodies))
             levels.append(
                 _Level(
                     bodies=self._index(bodies),
                     parents=self._index(model.body_parentid[bodies]),
                     pos=self._tensor(model.body_pos[bodies]),
                     quat=self._tensor(quat) if (quat := model.body_quat[bodies])[:, 1:].any() else None,
-                    joints=tuple(self._group_joints(model, bodies)),
+                    joints=joints,
+                    alike=len(joints) == 1 and bool((model.body_jntnum[bodies] == 1).all()),
                 )
             )
         return levels

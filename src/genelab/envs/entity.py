@@ -119,6 +119,9 @@ class Entity:
     @property
     def root_lin_vel(self) -> Tensor:
         """(N, 3) velocity of the root body in its own frame."""
+        return self._engine.derived(f"{self.name}/root_lin_vel", self._root_lin_vel)
+
+    def _root_lin_vel(self) -> Tensor:
         first = self.layout.free_qvel
         in_world = self.body_lin_vel[:, 0] if first is None else self._engine.qvel[:, first : first + 3]
         return quat_apply_inverse(self.root_quat, in_world)
@@ -134,6 +137,9 @@ class Entity:
     @property
     def projected_gravity(self) -> Tensor:
         """(N, 3) direction of gravity in the frame of the root body: (0, 0, -1) when upright."""
+        return self._engine.derived(f"{self.name}/projected_gravity", self._projected_gravity)
+
+    def _projected_gravity(self) -> Tensor:
         w, x, y, z = self.root_quat.unbind(-1)
         return torch.stack((2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1), dim=-1)
 

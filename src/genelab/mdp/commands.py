@@ -108,9 +108,10 @@ class VelocityCommand(CommandTerm):
 
     def step(self, dt: float) -> None:
         heading = self.course[:, 2]
+        cos, sin = heading.cos(), heading.sin()
         along, left = self.command[:, 0] * dt, self.command[:, 1] * dt
-        self.course[:, 0] += heading.cos() * along - heading.sin() * left
-        self.course[:, 1] += heading.sin() * along + heading.cos() * left
+        self.course[:, 0] += cos * along - sin * left
+        self.course[:, 1] += sin * along + cos * left
         self.course[:, 2] += self.command[:, 2] * dt
         super().step(dt)
 
