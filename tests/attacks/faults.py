@@ -3,11 +3,13 @@
 Each attempt is a fork of this process (see `attacks.kills`), so that imports are paid once.
 """
 
+import ctypes
 import os
 import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -15,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from attacks import Trial
-from attacks.kills import RSL_RL, SMALL, TASK, in_a_fork, in_a_fresh_process, result_of, resume, tell, train
+from attacks.kills import RSL_RL, SMALL, TASK, in_a_fork, in_a_fresh_process, result_of, resume, tell, train, watch
 from genelab.cli.main import main
 from genelab.core.json_data import read_json
 
@@ -47,14 +49,17 @@ def attack(count: int, seed: int) -> Iterator[Trial]:
 def _attempt(fault: Fault, draw: random.Random, directory: Path, expected: list[object]) -> Trial:
     detail, prepare = fault(draw, directory)
     what = f"{fault.__name__.replace('_', ' ')}: {detail}".removesuffix(": ")
-    code, said = in_a_fork(lambda: _train_and_evaluate(directory), prepare)
+    work = _train_and_film if fault is no_opengl else _train_and_evaluate
+    code, said = in_a_fork(lambda: work(directory), prepare)
+    if fault is the_directory_goes_away and (gone := _elsewhere(directory)).exists():
+        shutil.copytree(gone, directory, dirs_exist_ok=True)
     if code < 0 and fault is not a_signal:
         return Trial(what, "broke", f"ended by signal {-code}: {said}")
     if "Traceback" in said or (code > 0 and len(said.splitlines()) > 1):
         return Trial(what, "broke", f"exit code {code}: {said}")
     if not (directory / "run.json").is_file():
         return Trial(what, "refused", said) if code != 0 else Trial(what, "broke", "done, but there is no run")
-    if code >= 0 and read_json(directory / "run.json")["status"] == "running":
+    if code >= 0 and fault is not the_directory_goes_away and read_json(directory / "run.json")["status"] == "running":
         return Trial(what, "broke", "the run says that it is running")
     if fault is something_is_in_the_way:
         _clear(directory / detail)
@@ -69,6 +74,13 @@ def _train_and_evaluate(directory: Path) -> int:
     return _command("train", TASK, *SMALL, *RSL_RL, "--log-dir", str(directory)) or _command(
         "eval", TASK, str(directory / "model_final.pt"), *evaluation
     )
+
+
+def _train_and_film(directory: Path) -> int:
+    """OpenGL is chosen when MuJoCo is imported, so the film is made by a process of its own."""
+    words = ("play", TASK, "--checkpoint", str(directory / "model_final.pt"), "--max-steps", "2")
+    film = [sys.executable, "-m", "genelab", *words, "--video", str(directory / "film.mp4")]
+    return _train_and_evaluate(directory) or subprocess.run(film, stdout=subprocess.DEVNULL).returncode
 
 
 def _command(*words: str) -> int:
@@ -179,6 +191,50 @@ def leftovers_of_a_killed_writer(draw: random.Random, directory: Path) -> tuple[
     return "", lambda: None
 
 
+def no_opengl(draw: random.Random, directory: Path) -> tuple[str, Callable[[], object]]:
+    chosen = draw.choice(["disable", "glfw", "nonsense"])
+    return chosen, lambda: os.environ.update(MUJOCO_GL=chosen, DISPLAY="", WAYLAND_DISPLAY="")
+
+
+def a_read_only_disk(draw: random.Random, directory: Path) -> tuple[str, Callable[[], object]]:
+    """Mounted in this process alone by root; for others it is the permissions that forbid to write."""
+    place = draw.choice([directory.parent, directory, directory / "state"])
+    place.mkdir(parents=True, exist_ok=True)
+    return place.name, lambda: _mount_read_only(place) if os.geteuid() == 0 else place.chmod(0o555)
+
+
+def _mount_read_only(place: Path) -> None:
+    libc, path = ctypes.CDLL(None, use_errno=True), os.fsencode(place)
+    private, bind, read_only = 0x44000, 0x1000, 0x1021  # MS_REC | MS_PRIVATE; MS_BIND; with MS_REMOUNT | MS_RDONLY
+    if libc.unshare(0x20000) != 0:  # CLONE_NEWNS: the mounts of a container without the right to make any stay
+        return
+    for source, target, flags in ((None, b"/", private), (path, path, bind), (None, path, read_only)):
+        if libc.mount(source, target, None, ctypes.c_ulong(flags), None) != 0:
+            raise OSError(ctypes.get_errno(), f"cannot mount {place}")
+
+
+def the_directory_goes_away(draw: random.Random, directory: Path) -> tuple[str, Callable[[], object]]:
+    """As when a disk is pulled out. It is put back before the run goes on."""
+    at = draw.randrange(1, 60)
+
+    def prepare() -> None:
+        done = 0
+
+        def operation() -> None:
+            nonlocal done
+            done += 1
+            if done == at and directory.exists():
+                directory.rename(_elsewhere(directory))
+
+        watch(directory, operation)
+
+    return f"at operation {at}", prepare
+
+
+def _elsewhere(directory: Path) -> Path:
+    return directory.with_name("gone")
+
+
 FAULTS: tuple[Fault, ...] = (
     files_cannot_grow,
     a_signal,
@@ -191,6 +247,9 @@ FAULTS: tuple[Fault, ...] = (
     the_clock_jumps,
     leftovers_of_a_killed_writer,
     few_open_files,
+    no_opengl,
+    a_read_only_disk,
+    the_directory_goes_away,
 )
 
 

@@ -169,7 +169,7 @@ def _wait(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _watch(directory: Path, operation: Callable[[], None]) -> None:
+def watch(directory: Path, operation: Callable[[], None]) -> None:
     """Call `operation` before every operation on a file in a directory."""
     below = f"{directory}{os.sep}"
 
@@ -191,7 +191,7 @@ def _count_operations(directory: Path, counted: Path) -> None:
         with open(counted, "w") as file:  # beside the directory: not counted itself
             file.write(str(done))
 
-    _watch(directory, operation)
+    watch(directory, operation)
 
 
 def _kill_at(directory: Path, at: int, after: float) -> None:
@@ -206,7 +206,7 @@ def _kill_at(directory: Path, at: int, after: float) -> None:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends a process wherever it is, as SIGKILL does
             signal.setitimer(signal.ITIMER_REAL, after)
 
-    _watch(directory, operation)
+    watch(directory, operation)
 
 
 def result_of(directory: Path) -> list[Any]:

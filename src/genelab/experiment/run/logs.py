@@ -1,6 +1,7 @@
 """The files of a run that grow: metrics.jsonl and evaluations.jsonl, one checked line per record."""
 
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ class Logs:
             kept = [record for record in _read(path) if record["iteration"] <= iteration]
             write_text(path, "".join(map(json_line, kept)))
         self._file = path.open("a", buffering=1, encoding="utf-8")
+        threading.excepthook = _quietly
         self._writer = SummaryWriter(str(directory), purge_step=iteration + 1)
         self._display = open_display()
         self._progress = self._display.row("training", total_iterations, unit, start=iteration)
@@ -50,6 +52,12 @@ class Logs:
             self._display.close()
         self._writer.close()
         self._file.close()
+
+
+def _quietly(failure: threading.ExceptHookArgs) -> None:
+    """No traceback of a thread that cannot write: TensorBoard's raises the error again at the next line."""
+    if not issubclass(failure.exc_type, OSError):
+        threading.__excepthook__(failure)
 
 
 def count_lines(directory: Path) -> dict[str, int]:
