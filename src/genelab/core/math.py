@@ -27,7 +27,8 @@ def quat_conjugate(q: Tensor) -> Tensor:
 
 def quat_apply(q: Tensor, v: Tensor) -> Tensor:
     """Rotate vectors by unit quaternions.  (…, 4), (…, 3) -> (…, 3)"""
-    return _rotated(*q.unbind(-1), v)
+    w, x, y, z = q.unbind(-1)
+    return _rotated(w, x, y, z, v)
 
 
 def quat_apply_inverse(q: Tensor, v: Tensor) -> Tensor:
