@@ -33,7 +33,7 @@ from genelab.envs import (
 )
 from genelab.experiment.paired import PairedEnv
 from genelab.experiment.sim2sim import contract
-from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, applicable, attribute, moved
+from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, applicable, attribute, cost, moved
 from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
 from genelab.experiment.sim2sim.comparison import compare_episodes
 from genelab.experiment.sim2sim.envs import make_env
@@ -399,8 +399,7 @@ def test_attribution_names_a_parameter_that_the_engine_conceals(engine: str, par
             with moved(source, move):
                 tried[move] = behaviour(source, scripts)
         else:
-            settings = {"dt_factor": move.dt_factor, "latency": move.latency}
-            tried[move] = behaviour(make_env(pushing(), "mujoco", 0, **settings), scripts)
+            tried[move] = behaviour(make_env(pushing(), "mujoco", 0, **move.settings), scripts)
     assert HALF_DT in tried
     found = attribute(ours, behaviour(target, scripts), tried)
     first, second, *_ = found["ranking"]
@@ -408,6 +407,32 @@ def test_attribution_names_a_parameter_that_the_engine_conceals(engine: str, par
     assert first["parameter"] == parameter
     assert first["explained"] > 0.5
     assert first["explained"] > 1.2 * second["explained"]
+
+
+def test_contacts_are_moved_by_their_settings() -> None:
+    env = make_env(pushing(), "mujoco", seed=0)
+    moves = {move.label: move for move in MOVES if move.contact and applicable(move, env)}
+    assert list(moves) == [
+        *("friction × 0.7", "friction × 1.4"),
+        *("contact time constant × 2", "contact impedance at touch × 0.5", "contact depth of full impedance × 10"),
+        *("friction cone elliptic", "impratio 10.0", "impratio 100.0", "friction cone and impratio elliptic, 100.0"),
+    ]
+    before = env.engine.model_field("geom_solimp")
+    with moved(env, moves["contact impedance at touch × 0.5"]):
+        solimp = env.engine.model_field("geom_solimp")
+    torch.testing.assert_close(solimp[..., 0], 0.5 * before[..., 0])
+    assert torch.equal(solimp[..., 1:], before[..., 1:])
+    both = make_env(pushing(), "mujoco", 0, **moves["friction cone and impratio elliptic, 100.0"].settings)
+    assert (both.scene.model.opt.cone, both.scene.model.opt.impratio) == (1, 100.0)
+    assert not any(applicable(move, both) for move in moves.values() if move.parameter == "friction cone")
+
+
+def test_a_move_costs_the_share_of_the_return_that_it_takes() -> None:
+    source, heavy = episodes_in("mujoco")[0], episodes_in("SilentHeavy")[0]
+    found, means = cost(source, heavy), [run.values["return"].mean() for run in (source, heavy)]
+    assert found["lost_percent"] == pytest.approx(100 * (means[0] - means[1]) / means[0])
+    assert found["ci95"][0] < found["lost_percent"] < found["ci95"][1]
+    assert cost(source, source)["lost_percent"] == 0.0
 
 
 def test_a_moved_model_is_put_back() -> None:
@@ -484,6 +509,19 @@ def test_a_run_whose_task_has_changed_since_is_stopped(
     assert "actions of 'cart.scale' is 1 in mujoco and 0.5 in its run" in line
 
 
+def test_one_engine_alone_says_what_each_move_costs(cli: Callable[..., Any], tmp_path: Path) -> None:
+    run = cli("sim2sim", TASK, "bundled", "--engines", "mujoco", "--attribute", "--out", tmp_path, *SHORT)
+    assert run.code == 0, run.err
+    assert "mujoco with one parameter moved" in run.out
+    record = json.loads((tmp_path / "sim2sim.json").read_text())
+    moves = {move["tried"]: move for move in record["moves"]}
+    assert {"stiffness kp × 0.8", "damping × 2", "latency + 1 control steps"} & set(moves)
+    assert not any("contact" in name or "friction" in name for name in moves)  # nothing touches in this task
+    assert all(move["ci95"][0] <= move["lost_percent"] <= move["ci95"][1] for move in record["moves"])
+    assert record["attribution"] == {}
+    assert "stiffness kp × 0.8" in (tmp_path / "sim2sim.html").read_text()
+
+
 def test_one_engine_alone_is_compared_with_itself_and_the_matrix_tests_every_run(
     cli: Callable[..., Any], trained_run: Path, tmp_path: Path
 ) -> None:
@@ -519,7 +557,6 @@ def test_whatever_is_in_a_record_is_escaped(compared: Comparison) -> None:
     [
         (("--engines", "mujoko"), "unknown engine 'mujoko' (did you mean 'mujoco'?)"),
         (("--engines", "mujoco", "--margin", "-1"), "--margin must be positive"),
-        (("--engines", "mujoco", "--attribute"), "name one more in --engines"),
         (("--engines", "mujoco", "--matrix"), "--matrix needs runs"),
         (("--engines", "mujoco", "--env.num_envs", "3"), "--episodes"),
         (("--engines", "mujoco", "--episodes", "0"), "at least one episode"),

@@ -40,7 +40,9 @@ def sim2sim(
     ] = None,
     seed: Annotated[int, typer.Option(help="Fix initial states, noise, commands and pushes.")] = 0,
     pushes: Annotated[bool, typer.Option("--pushes/--no-pushes", help="Push the robot as in training, or not.")] = True,
-    attribute: Annotated[bool, typer.Option("--attribute", help="Rank the parameters that explain the gap.")] = False,
+    attribute: Annotated[
+        bool, typer.Option("--attribute", help="Move one parameter at a time: what it costs, what explains the gap.")
+    ] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="Test every RUN in every engine too.")] = False,
     gpu: Gpu = False,
     dt: Dt = None,
@@ -82,7 +84,7 @@ def _print(record: dict[str, Any]) -> None:
         columns, rows = ("metric", source, engine, "difference", "95 % interval", "Holm p", *baseline), []
         for name, m in gap["metrics"].items():
             numbers = f"{m['source']:.4g}", f"{m['target']:.4g}", f"{m['difference']:+.3g}"
-            tests = f"{m['ci95'][0]:+.2g} to {m['ci95'][1]:+.2g}", f"{m['p_holm']:.2g}"
+            tests = _ends(m["ci95"], "+.2g"), f"{m['p_holm']:.2g}"
             ours = (b["metrics"].get(name) for b in baseline.values())
             rows.append((name, *numbers, *tests, *("-" if b is None else f"{b['difference']:+.2g}" for b in ours)))
         say(Table(columns, rows, f"{engine} against {source}"))
@@ -90,6 +92,12 @@ def _print(record: dict[str, Any]) -> None:
         for script, quantities in scripts.items():
             parted = [f"{name} at step {q['first_step']}" for name, q in quantities.items() if q["first_step"]]
             say(f"open loop, {script}: {engine} parts from {source} in {', '.join(parted) or 'nothing'}")
+    if moves := sorted(record.get("moves", ()), key=lambda move: -move["lost_percent"]):
+        columns, rows = ("moved", "return", "lost, %", "95 % interval", f"falls of {record['num_episodes']}"), []
+        for m in moves:
+            lost = f"{m['lost_percent']:.1f}", _ends(m["ci95"], ".1f")
+            rows.append((m["tried"], f"{m['return_mean']:.4g}", *lost, str(m["falls"])))
+        say(Table(columns, rows, f"{source} with one parameter moved"))
     for engine, found in record.get("attribution", {}).items():
         say(f"{engine}: the gap is {found['size']:.3g} times what halving dt does")
         for one in found["ranking"][:3] if found["size"] > 1.0 else ():
@@ -103,3 +111,7 @@ def _print(record: dict[str, Any]) -> None:
             f"{name}: {gap['verdict']}, return {test['difference']:+.4g} (margin {test['margin']:.4g}, TOST p "
             f"{test['p']:.2g}), falls {falls['source']} -> {falls['target']} (McNemar p {falls['p']:.2g})"
         )
+
+
+def _ends(ends: tuple[float, float], form: str) -> str:
+    return f"{ends[0]:{form}} to {ends[1]:{form}}"

@@ -1,4 +1,4 @@
-"""Attribution: the source engine with one parameter moved at a time; what moves it like the gap explains the gap.
+"""Attribution: the source engine with one parameter moved at a time. What does it cost, and does it explain the gap?
 
 Two engines differ by a *signature*: how velocities part in each open-loop script, and how every metric changes in
 each paired episode, every part scaled to the size it has in the gap. A parameter explains the share of the gap's
@@ -10,15 +10,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import mujoco
 import numpy as np
 import torch
 
+from genelab.core.stats import bootstrap_means, interval
 from genelab.experiment.paired import PairedEnv
 from genelab.experiment.sim2sim.closed_loop import Episodes
 from genelab.experiment.sim2sim.open_loop import Motion
 
 HORIZON = 25
 """Control steps of a script that count: later on, small differences have grown into chaos."""
+CONES = {mujoco.mjtCone.mjCONE_PYRAMIDAL.value: "pyramidal", mujoco.mjtCone.mjCONE_ELLIPTIC.value: "elliptic"}
 FLOOR = 0.01
 """Share of its own size below which no difference of a quantity counts as a large one."""
 
@@ -30,10 +33,24 @@ class Move:
     parameter: str
     fields: tuple[str, ...] = ()
     factor: float = 1.0
+    column: int | None = None
+    """Which number of a field is moved; None: all."""
     inertia: float = 0.0
     dt_factor: float = 1.0
     latency: int = 0
     """Control steps."""
+    simulation: tuple[tuple[str, Any], ...] = ()
+    """Options of the physics, by name."""
+
+    @property
+    def contact(self) -> bool:
+        """Whether it is about contacts only."""
+        return bool(self.simulation) or any(name.startswith("geom_") for name in self.fields)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What an environment has to be made with."""
+        return {name: getattr(self, name) for name in ("dt_factor", "latency", "simulation")}
 
     @property
     def label(self) -> str:
@@ -46,6 +63,8 @@ class Move:
             return f"+ {100 * strength * self.inertia:.3g} % of the joint's inertia"
         if self.latency:
             return f"+ {strength * self.latency:.3g} control steps"
+        if self.simulation:
+            return ", ".join(str(value) for _, value in self.simulation)
         factor = self.factor if self.fields else self.dt_factor
         return f"× {max(0.0, 1.0 + strength * (factor - 1.0)):.3g}"
 
@@ -60,10 +79,20 @@ _FIELD_MOVES = {
     "mass": (("body_mass", "body_inertia"), (0.8, 1.25)),
     "gravity": (("gravity",), (0.97, 1.03)),
 }
+_CONTACT_MOVES = (
+    Move("contact time constant", ("geom_solref",), 2.0, column=0),
+    Move("contact impedance at touch", ("geom_solimp",), 0.5, column=0),
+    Move("contact depth of full impedance", ("geom_solimp",), 10.0, column=2),
+    Move("friction cone", simulation=(("cone", "elliptic"),)),
+    Move("impratio", simulation=(("impratio", 10.0),)),
+    Move("impratio", simulation=(("impratio", 100.0),)),
+    Move("friction cone and impratio", simulation=(("cone", "elliptic"), ("impratio", 100.0))),
+)
 HALF_DT = Move("dt", dt_factor=0.5)
 MOVES = (
     *(Move(name, fields, factor) for name, (fields, factors) in _FIELD_MOVES.items() for factor in factors),
     Move("armature", ("joint_armature",), inertia=0.1),
+    *_CONTACT_MOVES,
     HALF_DT,
     Move("dt", dt_factor=2.0),
     Move("latency", latency=1),
@@ -72,7 +101,12 @@ MOVES = (
 
 def applicable(move: Move, env: PairedEnv) -> bool:
     """Whether a move changes anything here, in an engine that can do it."""
-    engine = env.engine
+    engine, model = env.engine, env.scene.model
+    if move.contact and not (model.geom_contype | model.geom_conaffinity).any():
+        return False
+    if move.simulation:
+        now = {"cone": CONES[model.opt.cone], "impratio": model.opt.impratio}
+        return any(now[name] != value for name, value in move.simulation)
     if not move.fields:
         return (env.cfg.decimation / move.dt_factor).is_integer()
     if not engine.capabilities.model_fields.issuperset(move.fields):
@@ -87,7 +121,8 @@ def moved(env: PairedEnv, move: Move) -> Iterator[None]:
     joints = np.concatenate([entity.qvel_ids for entity in env.scene.entities.values()])
     before = {name: engine.model_field(name) for name in move.fields}
     for name, values in before.items():
-        changed = values * move.factor
+        changed = values.clone()
+        changed[... if move.column is None else (..., move.column)] *= move.factor
         if move.inertia:
             own = torch.tensor(env.scene.model.dof_M0[joints], dtype=values.dtype, device=values.device)
             changed[:, joints] += move.inertia * own
@@ -105,6 +140,18 @@ class Behaviour:
 
     motions: dict[str, Motion]
     episodes: Episodes
+
+
+def cost(source: Episodes, tried: Episodes, seed: int = 0) -> dict[str, Any]:
+    """The return that a move costs over the same episodes, in per cent of the source's mean, with its interval."""
+    before, after = source.values["return"], tried.values["return"]
+    lost = 100.0 * (before - after) / max(1e-12, abs(float(before.mean())))
+    return {
+        "return_mean": float(after.mean()),
+        "lost_percent": float(lost.mean()),
+        "ci95": interval(bootstrap_means(lost, seed), 0.95),
+        "falls": int(tried.fallen.sum()),
+    }
 
 
 def attribute(source: Behaviour, target: Behaviour, tried: dict[Move, Behaviour]) -> dict[str, Any]:

@@ -145,9 +145,16 @@ def _contract(record: Record) -> Section:
 
 
 def _attribution(record: Record) -> Section | None:
-    if not record.get("attribution"):
+    if not record.get("moves"):
         return None
-    engines = []
+    engines, head = [], ["Moved", "Return", "Lost, %", "95 % interval", "Falls"]
+    moves = Table(
+        head,
+        [
+            [m["tried"], number(m["return_mean"]), f"{m['lost_percent']:.1f}", _interval(m["ci95"]), str(m["falls"])]
+            for m in sorted(record["moves"], key=lambda move: -move["lost_percent"])
+        ],
+    )
     for engine, found in record["attribution"].items():
         ranked = found["ranking"]
         rows = [
@@ -161,7 +168,7 @@ def _attribution(record: Record) -> Section | None:
         head = ["Parameter", "Explains", "Would have to be", "Tried", *(ranked[0]["parts"] if ranked else [])]
         caption = f"{engine}: the gap is {number(found['size'], 3)} times what halving dt does"
         engines.append({"caption": caption, "head": head, "rows": rows})
-    return Section("attribution", "Attribution", engines)
+    return Section("attribution", "Attribution", {"moves": moves, "engines": engines})
 
 
 def _matrix(record: Record) -> Section | None:

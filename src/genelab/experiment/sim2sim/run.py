@@ -20,7 +20,7 @@ from genelab.experiment.inference import find_checkpoint, load_policy, resolve_p
 from genelab.experiment.paired import PairedEnv
 from genelab.experiment.setup import apply_run_changes, resolve
 from genelab.experiment.sim2sim import contract
-from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, Move, applicable, attribute, moved
+from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, Move, applicable, attribute, cost, moved
 from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
 from genelab.experiment.sim2sim.comparison import MARGIN_SHARE, SIGNIFICANT, compare_episodes
 from genelab.experiment.sim2sim.envs import make_env
@@ -100,8 +100,6 @@ class _Lab:
         if source not in request.engines:
             say(f"the policy was trained in {source}: that is what the others are compared with")
         self._targets = [engine for engine in request.engines if engine != source]
-        if request.attribute and not self._targets:
-            raise UserError("--attribute explains the gap to another engine: name one more in --engines")
         self._envs = {engine: make_env(self._cfg, engine, request.seed) for engine in (source, *self._targets)}
         self.record: dict[str, Any] = {
             "task": request.task,
@@ -167,9 +165,11 @@ class _Lab:
                 raise RunStopped(f"{engine} drew other random numbers than {self._source}: its episodes are no pairs")
 
     def attribute(self) -> None:
-        """Move one parameter of the source engine at a time and rank what explains each gap."""
+        """Move one parameter of the source engine at a time: what that costs, and what explains each gap."""
         env = make_env(self._cfg, self._source, self._request.seed)  # worlds of its own, whose model is moved about
         tried: dict[Move, Behaviour] = {HALF_DT: self._half_dt}
+        if not self._targets:
+            self._scripts = {}  # they are for the gap
         for move in [move for move in MOVES if move not in tried and applicable(move, env)]:
             if move.fields:
                 with moved(env, move):
@@ -177,6 +177,11 @@ class _Lab:
             else:
                 tried[move] = self._with_settings(move)
         env.close()
+        source, seed = self._episodes[self._source], self._request.seed
+        self.record["moves"] = [
+            {"parameter": move.parameter, "tried": move.label, **cost(source, behaviour.episodes, seed)}
+            for move, behaviour in tried.items()
+        ]
         known = {engine: Behaviour(self._motions[engine], self._episodes[engine]) for engine in self._envs}
         self.record["attribution"] = {e: attribute(known[self._source], known[e], tried) for e in self._targets}
 
@@ -229,8 +234,7 @@ class _Lab:
         return Behaviour(self._replay(env), self._run(env, f"{self._source}, {label}"))
 
     def _with_settings(self, move: Move) -> Behaviour:
-        settings = {"dt_factor": move.dt_factor, "latency": move.latency}
-        env = make_env(self._cfg, self._source, self._request.seed, **settings)
+        env = make_env(self._cfg, self._source, self._request.seed, **move.settings)
         behaviour = self._behave(env, move.label)
         env.close()
         return behaviour
