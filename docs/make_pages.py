@@ -142,6 +142,7 @@ def capability_table() -> str:
         "devices": lambda c: ", ".join(c.devices),
         "rays": lambda c: _yes(c.rays),
         "sensors of the model (IMU)": lambda c: _yes(c.model_sensors),
+        "shapes that height fields carry": lambda c: ", ".join(c.on_height_fields),
         "values that each world can have for itself": lambda c: " but ".join(
             ["all of `MODEL_FIELDS`", *filter(None, [", ".join(n for n in MODEL_FIELDS if n not in c.model_fields)])]
         ),

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 import torch
 
+from genelab.core.errors import UserError
 from genelab.engines import make_engine
+from genelab.engines.capabilities import CAPABILITIES
 from genelab.scene.scene import EntityCfg, GroundCfg, Scene, SceneCfg
 from genelab.scene.sensors import ContactSensorCfg
-from worlds import BOX_HALF, BOX_MASS, GRAVITY, ball, box, busy_scene, every, ids, shapes, stairs, tower
+from worlds import BOX_HALF, BOX_MASS, GRAVITY, ball, box, busy_scene, every, ids, lone_shape, shapes, stairs, tower
 
 
 def test_every_shape_falls_to_the_ground_and_lies_there(engine_name, tolerance):
@@ -36,6 +38,20 @@ def test_a_height_field_is_where_its_heights_are(engine_name, tolerance):
     engine.step(300)
     expected = 0.05 + BOX_HALF + torch.tensor([0.0, 0.2, 0.1, 0.3])
     torch.testing.assert_close(engine.qpos[:, 2], expected, atol=2 * tolerance.penetration, rtol=0)
+
+
+@pytest.mark.parametrize("shape", ["sphere", "capsule", "cylinder", "box"])
+def test_a_height_field_carries_a_shape_or_the_engine_refuses_it(engine_name, shape, tolerance):
+    objects = {"stairs": EntityCfg(model=stairs), "body": EntityCfg(model=lone_shape, params={"shape": shape})}
+    scene = Scene(SceneCfg(objects=objects, ground=GroundCfg(collide=False)), 0.005)
+    if shape not in CAPABILITIES[engine_name].on_height_fields:
+        with pytest.raises(UserError, match=f"engine '{engine_name}' .* on height fields .* body/{shape}"):
+            make_engine(engine_name, scene, 1)
+        return
+    engine = make_engine(engine_name, scene, 1)
+    engine.step(400)
+    lying = 0.05 + (0.05 if shape == "cylinder" else 0.1)
+    assert engine.qpos[0, 2].item() == pytest.approx(lying, abs=2 * tolerance.penetration)
 
 
 def test_only_what_may_touch_touches(engine_name):

@@ -190,6 +190,16 @@ def stairs() -> mujoco.MjSpec:
     return spec
 
 
+def lone_shape(shape: str) -> mujoco.MjSpec:
+    """One of the free bodies of `shapes`, off the lines of the stairs' grid, above its lowest part."""
+    spec = shapes()
+    for body in list(spec.worldbody.bodies):
+        if body.name != shape:
+            spec.delete(body)
+    spec.body(shape).pos = [-0.97, -0.63, 0.3]
+    return spec
+
+
 def imu() -> mujoco.MjSpec:
     """A swinging link with a gyro, an accelerometer and a joint sensor."""
     spec = pendulum()

@@ -36,6 +36,8 @@ class Capabilities:
     """Whether `ray` can be asked."""
     model_sensors: bool
     """Whether sensors of a model, such as an IMU, can be read."""
+    on_height_fields: tuple[str, ...]
+    """Shapes that height fields carry. Another one that may touch a height field is refused."""
 
 
 CAPABILITIES = {
@@ -44,17 +46,20 @@ CAPABILITIES = {
         model_fields=frozenset(MODEL_FIELDS),
         rays=True,
         model_sensors=True,
+        on_height_fields=("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh"),
     ),
     "genesis": Capabilities(
         devices=("cpu", "cuda"),
         model_fields=frozenset(MODEL_FIELDS) - {"geom_solref", "geom_solimp", "cone", "impratio"},
         rays=False,
         model_sensors=False,
+        on_height_fields=("sphere", "capsule", "cylinder", "box"),
     ),
     "mjwarp": Capabilities(
         devices=("cuda", "cpu"),
         model_fields=frozenset(MODEL_FIELDS) - {"cone", "impratio"},
         rays=True,
         model_sensors=True,
+        on_height_fields=("sphere", "capsule"),
     ),
 }

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, ClassVar
 
+import mujoco
 import mujoco_warp as mjw
 import numpy as np
 import torch
@@ -178,6 +179,7 @@ class MjwarpEngine(Engine):
         own = [name for name in (*_FIELD_ARRAYS, *_CONSTANTS) if not name.startswith("opt.")]
         try:
             self._model = mjw.put_model(self.model, dict.fromkeys(own, self.num_envs))
+            _refuse_wrong_contacts(self._model, self.model)
             contacts, rows = _capacity(self._model)
             self._data = mjw.make_data(self.model, nworld=self.num_envs, nconmax=contacts, njmax=rows)
         except (NotImplementedError, ValueError) as error:
@@ -241,6 +243,19 @@ class MjwarpEngine(Engine):
                 yield
         finally:
             timer.cancel()
+
+
+def _refuse_wrong_contacts(model: mjw.Model, compiled: mujoco.MjModel) -> None:
+    """An error that names the shapes that would fall through height fields (docs/upstream/mujoco_warp_hfield.py)."""
+    carried = CAPABILITIES["mjwarp"].on_height_fields
+    right = [mjw.GeomType.HFIELD, *(mjw.GeomType[shape.upper()] for shape in carried)]
+    pairs, kinds = model.nxn_geom_pair_filtered.numpy(), model.geom_type.numpy()
+    pairs = pairs[(kinds[pairs] == mjw.GeomType.HFIELD).any(axis=1)]
+    if names := sorted({compiled.geom(i).name or f"geom {i}" for i in pairs.flat if kinds[i] not in right}):
+        raise UserError(
+            "engine 'mjwarp' cannot simulate this scene: on height fields it finds wrong contacts of "
+            f"{', '.join(names)}, as it does of all shapes but {' and '.join(carried)}"
+        )
 
 
 def _capacity(model: mjw.Model) -> tuple[int, int]:
