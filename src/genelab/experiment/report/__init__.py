@@ -6,8 +6,6 @@ from pathlib import Path
 from genelab.core.errors import UserError
 from genelab.core.files import write_text
 from genelab.core.run_files import REPORT_FILE
-from genelab.experiment.campaign.file import read_campaign
-from genelab.experiment.report.campaign import campaign_page
 from genelab.experiment.report.page import report_page
 from genelab.experiment.run.reading import load_entries
 
@@ -18,6 +16,9 @@ def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
     Unless said otherwise that is in the first directory, or in that of the campaign.
     """
     if len(places) == 1 and places[0].suffix == ".toml":
+        from genelab.experiment.campaign.file import read_campaign  # tasks and presets take torch, which runs do not
+        from genelab.experiment.report.campaign import campaign_page
+
         campaign = read_campaign(places[0])
         path, page = campaign.directory / REPORT_FILE, campaign_page(campaign)
     else:
