@@ -144,6 +144,18 @@ class Entity:
         return torch.stack((2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1), dim=-1)
 
     @property
+    def body_com_pos(self) -> Tensor:
+        """(N, B, 3) centres of mass of the bodies of the compiled model, world frame."""
+        return self.body_pos + quat_apply(self.body_quat, self._inertial[1])
+
+    @property
+    def com_lin_vel(self) -> Tensor:
+        """(N, 3) velocity of the entity's centre of mass, world frame; with the masses of the compiled model."""
+        mass, com, _, _ = self._inertial
+        momentum = mass * (self.body_lin_vel + cross(self.body_ang_vel, quat_apply(self.body_quat, com)))
+        return momentum.sum(dim=1) / mass.sum()
+
+    @property
     def angular_momentum(self) -> Tensor:
         """(N, 3) about the entity's centre of mass, world frame, kg m²/s; with the masses of the compiled model."""
         mass, com, frame, inertia = self._inertial

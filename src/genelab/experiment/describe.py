@@ -90,7 +90,7 @@ def _times(cfg: ManagerBasedEnvCfg) -> Table:
 def _scene(cfg: ManagerBasedEnvCfg) -> Table:
     scene = cfg.scene
     rows = [(name, *_entity(entity)) for name, entity in {**scene.robots, **scene.objects}.items()]
-    if scene.ground.collide:
+    if scene.ground is not None and scene.ground.collide:
         rows.append(("ground", first_line(GroundCfg), {"friction": scene.ground.friction}))
     if scene.terrain is not None:
         rows.append(("terrain", first_line(TerrainCfg), _terrain(scene.terrain)))

@@ -5,7 +5,7 @@ from genelab.mdp.actions import ActuatorActionCfg, JointActionCfg, JointPosition
 from genelab.mdp.cartesian import GripperActionCfg, HandDisplacementActionCfg
 from genelab.mdp.commands import UniformCommandCfg, VelocityCommandCfg
 from genelab.mdp.curriculum import terrain_levels, velocity_curriculum
-from genelab.mdp.events import jitter_joints, place_root, push_joint, push_root
+from genelab.mdp.events import ScatterJoints, jitter_joints, place_root, push_joint, push_root
 from genelab.mdp.humanoid import (
     FeetSwingHeight,
     Pose,
@@ -33,6 +33,7 @@ from genelab.mdp.locomotion import (
 )
 from genelab.mdp.manipulation import (
     PlaceCommandCfg,
+    RingCommandCfg,
     body_pos,
     lift_and_place,
     object_at_command,
@@ -53,13 +54,16 @@ from genelab.mdp.observations import (
     contact_force_log,
     contact_found,
     feet_height,
+    generalized_vel,
     generated_command,
+    joint_pos,
     joint_pos_rel,
     joint_vel,
     last_action,
     model_sensor,
     projected_gravity,
     sensor_data,
+    touch,
 )
 from genelab.mdp.randomize import (
     randomize_armature,
@@ -86,6 +90,7 @@ from genelab.mdp.rewards import (
 )
 from genelab.mdp.shaping import progress, single_support, trot
 from genelab.mdp.terminations import joint_beyond, root_below, survived, tilted, time_out
+from genelab.mdp.tolerance import tolerance
 
 __all__ = [
     "ActuatorActionCfg",
@@ -97,6 +102,8 @@ __all__ = [
     "JointPositionActionCfg",
     "PlaceCommandCfg",
     "Pose",
+    "RingCommandCfg",
+    "ScatterJoints",
     "UniformCommandCfg",
     "VelocityCommandCfg",
     "achieved_speed",
@@ -125,6 +132,7 @@ __all__ = [
     "feet_clearance",
     "feet_height",
     "feet_slip",
+    "generalized_vel",
     "generated_command",
     "goal_reward",
     "jitter_joints",
@@ -132,6 +140,7 @@ __all__ = [
     "joint_beyond",
     "joint_difference_l2",
     "joint_limits",
+    "joint_pos",
     "joint_pos_l2",
     "joint_pos_rel",
     "joint_vel",
@@ -173,6 +182,8 @@ __all__ = [
     "tilt_l2",
     "tilted",
     "time_out",
+    "tolerance",
+    "touch",
     "track_ang_vel",
     "track_ang_vel_level",
     "track_lin_vel",

@@ -2,14 +2,15 @@
 
 import math
 
+import mujoco
 import torch
 from torch import Tensor
 
 from genelab.core.math import quat_from_axis_angle
-from genelab.core.ranges import NonNegative
+from genelab.core.ranges import Interval, NonNegative
 from genelab.envs.entity import Entity
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import EntityRef, JointRef
+from genelab.envs.terms import EntityRef, JointRef, StatefulTerm
 
 
 def stream_of(env: ManagerBasedRlEnv, event: str, entity: Entity) -> str:
@@ -27,6 +28,32 @@ def jitter_joints(
     offset = env.streams.uniform(stream, shape, -pos, pos)
     velocity = env.streams.uniform(stream, shape, -vel, vel)
     moved.write_joints(env_ids, moved.default_joint_pos + offset, velocity)
+
+
+class ScatterJoints(StatefulTerm):
+    """Joints anywhere within their limits, at rest; hinges without limits at U(circle), in radians.
+
+    Slides without limits stay at their defaults.
+    """
+
+    def __init__(
+        self,
+        env: ManagerBasedRlEnv,
+        circle: Interval = (-math.pi, math.pi),
+        entity: EntityRef | None = None,
+    ):
+        self._entity = entity or env.robot
+        self._entity.refuse_ball_joints("ScatterJoints")
+        hinge = env.scene.model.jnt_type[self._entity.layout.joint_ids] == mujoco.mjtJoint.mjJNT_HINGE.value
+        turns, limits = torch.from_numpy(hinge).to(env.device), self._entity.joint_limits
+        free = torch.stack([torch.where(turns, end, self._entity.default_joint_pos) for end in circle], dim=1)
+        self._low, high = torch.where(limits.isfinite(), limits, free).unbind(dim=1)
+        self._width = high - self._low
+
+    def __call__(self, env: ManagerBasedRlEnv, env_ids: Tensor) -> None:
+        stream = stream_of(env, "event/scatter_joints", self._entity)
+        draw = env.streams.uniform(stream, (len(env_ids), len(self._low)))
+        self._entity.write_joints(env_ids, self._low + self._width * draw, torch.zeros_like(draw))
 
 
 def push_joint(

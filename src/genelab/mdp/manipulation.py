@@ -1,10 +1,12 @@
 """Terms about objects that a robot moves."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+from genelab.core.errors import UserError
 from genelab.core.ranges import NonNegative, Positive, Share
 from genelab.engines.pictures import Ball, Mark
 from genelab.envs.env import ManagerBasedRlEnv
@@ -21,11 +23,36 @@ class PlaceCommandCfg(UniformCommandCfg):
 
     low_share: Share = 0.0
     """Share of places that have the lowest height."""
+    near_share: Share = 0.0
+    """Share of places that are drawn around the middle of the box."""
+    near_size: Share = 0.1
+    """How much of the box that is, along every axis."""
     marker: str = ""
     """The scene's object that shows the place in pictures, if there is one."""
 
+    def unused_fields(self) -> dict[str, str]:
+        return {} if self.near_share else {"near_size": "near_share is zero"}
+
     def build(self, name: str, env: ManagerBasedRlEnv) -> "PlaceCommand":
         return PlaceCommand(name, self, env, dim=3)
+
+
+@dataclass(kw_only=True)
+class RingCommandCfg(UniformCommandCfg):
+    """A place in a plane around a middle, world frame. `low` and `high` are of its distance, metres, and angle, rad."""
+
+    middle: tuple[float, float, float]
+    plane: Literal["xy", "xz"]
+    marker: str = ""
+    """The scene's object that shows the place in pictures, if there is one."""
+
+    def validate(self) -> None:
+        super().validate()
+        if len(self.low) != 2:
+            raise UserError(f"low is a distance and an angle, not {len(self.low)} values")
+
+    def build(self, name: str, env: ManagerBasedRlEnv) -> "RingCommand":
+        return RingCommand(name, self, env, dim=3)
 
 
 class PlaceCommand(UniformCommand):
@@ -33,7 +60,7 @@ class PlaceCommand(UniformCommand):
 
     cfg: PlaceCommandCfg
 
-    def __init__(self, name: str, cfg: PlaceCommandCfg, env: ManagerBasedRlEnv, dim: int):
+    def __init__(self, name: str, cfg: PlaceCommandCfg | RingCommandCfg, env: ManagerBasedRlEnv, dim: int):
         super().__init__(name, cfg, env, dim)
         if cfg.marker:
             site = env.scene.model.site(f"{find_entity(env, cfg.marker).name}/mark").id
@@ -45,8 +72,27 @@ class PlaceCommand(UniformCommand):
 
     def resample(self, env_ids: Tensor) -> None:
         super().resample(env_ids)
-        low = self.env.streams.uniform(self.stream, (len(env_ids),), 0.0, 1.0) < self.cfg.low_share
-        self.command[env_ids[low], 2] = self.cfg.low[2]
+        cfg, streams = self.cfg, self.env.streams
+        low = streams.uniform(self.stream, (len(env_ids),), 0.0, 1.0) < cfg.low_share
+        self.command[env_ids[low], 2] = cfg.low[2]
+        if cfg.near_share:
+            near = env_ids[streams.uniform(self.stream, (len(env_ids),)) < cfg.near_share]
+            middle = 0.5 * torch.tensor((cfg.low, cfg.high), device=self.env.device).sum(dim=0)
+            self.command[near] = middle + cfg.near_size * (self.command[near] - middle)
+
+
+class RingCommand(PlaceCommand):
+    """See `RingCommandCfg`."""
+
+    cfg: RingCommandCfg  # type: ignore[assignment]
+
+    def resample(self, env_ids: Tensor) -> None:
+        UniformCommand.resample(self, env_ids)
+        distance, angle, _ = self.command[env_ids].unbind(dim=1)
+        places = torch.tensor(self.cfg.middle, device=self.env.device).repeat(len(env_ids), 1)
+        places[:, 0] += distance * angle.sin()
+        places[:, 1 if self.cfg.plane == "xy" else 2] += distance * angle.cos()
+        self.command[env_ids] = places
 
 
 def body_pos(env: ManagerBasedRlEnv, body: BodyRef, entity: EntityRef | None = None) -> Tensor:

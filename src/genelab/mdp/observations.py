@@ -19,6 +19,11 @@ def joint_pos_rel(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Te
     return torch.cat((position, shown.ball_rotation), dim=1) if shown.layout.ball_names else position
 
 
+def joint_pos(env: ManagerBasedRlEnv, skip: CountOrZero = 0, entity: EntityRef | None = None) -> Tensor:
+    """Positions of hinges and slides, without the first `skip`.  (N, J)"""
+    return (entity or env.robot).joint_pos[:, skip:]
+
+
 def joint_vel(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -> Tensor:
     """Joint velocities.  (N, J)
 
@@ -51,6 +56,20 @@ def projected_gravity(env: ManagerBasedRlEnv, entity: EntityRef | None = None) -
 def model_sensor(env: ManagerBasedRlEnv, sensor: str, entity: EntityRef | None = None) -> Tensor:
     """A sensor of the entity's own model by name, such as an IMU's gyro or accelerometer.  (N, d)"""
     return (entity or env.robot).model_sensor(sensor)
+
+
+def touch(env: ManagerBasedRlEnv, touch_sensors: tuple[str, ...], entity: EntityRef | None = None) -> Tensor:
+    """What touch sensors of the entity's own model feel, as log(1 + force).  (N, S)"""
+    felt = entity or env.robot
+    return torch.cat([felt.model_sensor(name) for name in touch_sensors], dim=1).log1p()
+
+
+def generalized_vel(env: ManagerBasedRlEnv) -> Tensor:
+    """Velocities of all degrees of freedom in the world.  (N, nv)
+
+    A free root has six: linear in the world frame, then angular in its own.
+    """
+    return env.engine.qvel
 
 
 def last_action(env: ManagerBasedRlEnv) -> Tensor:

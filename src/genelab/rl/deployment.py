@@ -15,7 +15,7 @@ from genelab.envs import CommandTermCfg, Entity, GoalCfg, ManagerBasedRlEnv, Ter
 from genelab.envs.spawn import Spawn
 from genelab.rl.deployed import Deployed
 from genelab.rl.exporter import GroupLayout, TermLayout, ports
-from genelab.rl.vocabulary import COMMANDS, OBSERVATIONS, WORDS, Word, meaning
+from genelab.rl.vocabulary import COMMANDS, OBSERVATIONS, Word, meaning, word_of
 
 _JOINT_TYPES = {mujoco.mjtJoint.mjJNT_HINGE.value: "hinge", mujoco.mjtJoint.mjJNT_SLIDE.value: "slide"}
 
@@ -202,7 +202,7 @@ def _episode(env: ManagerBasedRlEnv) -> dict[str, Any]:
             for name, term in cfg.events.items()
         },
         "commands": {name: _command(command) for name, command in cfg.commands.items()},
-        "goal": None if cfg.goal is None else {"term": WORDS.get(cfg.goal.reward), **to_dict(cfg.goal, GoalCfg)},
+        "goal": None if cfg.goal is None else {"term": word_of(cfg.goal.reward), **to_dict(cfg.goal, GoalCfg)},
     }
 
 
@@ -221,6 +221,6 @@ def describe_scene(env: ManagerBasedRlEnv) -> dict[str, Any]:
 
 
 def _call(cfg: TermCfg) -> dict[str, Any]:
-    word = WORDS.get(cfg.func)
+    word = word_of(cfg.func)
     said = {"term": word, "meaning": meaning(cfg.func), "function": reference(cfg.func)}
     return {**said, "params": to_dict(cfg.params)}

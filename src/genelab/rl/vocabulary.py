@@ -39,6 +39,8 @@ OBSERVATIONS: dict[Any, Word] = {
         "joint_pos_rel", "rad (hinge), m (slide)", "joint", f"{JOINTS}; zero at robot.default_joint_pos"
     ),
     mdp.joint_vel: Word("joint_vel", "rad/s (hinge), m/s (slide)", "joint", JOINTS),
+    mdp.joint_pos: Word("joint_pos", "rad (hinge), m (slide)", "joint", JOINTS),
+    mdp.generalized_vel: Word("generalized_vel", "rad/s, m/s", "joint; free root: world, then its own", JOINTS),
     mdp.body_ang_vel: Word("body_ang_vel", "rad/s", WORLD, TURNS),
     mdp.body_pos: Word("body_pos", "m", WORLD, AXES),
     mdp.base_lin_vel: Word("base_lin_vel", "m/s", ROOT, AXES),
@@ -52,6 +54,7 @@ OBSERVATIONS: dict[Any, Word] = {
     mdp.contact_air_time: Word("contact_air_time", "s", None, "in the air"),
     mdp.contact_found: Word("contact_found", "1", None, "in contact"),
     mdp.contact_force_log: Word("contact_force_log", "log of N", ROOT, "force on the side"),
+    mdp.touch: Word("touch", "log of N", None, "pressed"),
     mdp.object_pos: Word("object_pos", "m", WORLD, AXES),
     mdp.object_to_command: Word("object_to_command", "m", WORLD, "from the object to the place"),
     mdp.remaining_time: Word("remaining_time", "1", None, "1 at the start of an episode, 0 at its end"),
@@ -59,6 +62,7 @@ OBSERVATIONS: dict[Any, Word] = {
 COMMANDS: dict[type[CommandTermCfg], Word] = {
     mdp.VelocityCommandCfg: Word("velocity", "m/s, m/s, rad/s", ROOT, "forward, to the left, turning left"),
     mdp.PlaceCommandCfg: Word("place", "m", WORLD, AXES),
+    mdp.RingCommandCfg: Word("ring", "m", WORLD, AXES),
     mdp.UniformCommandCfg: Word("uniform", None, None, None),
 }
 REWARDS: dict[Any, str] = {
@@ -79,9 +83,20 @@ REWARDS: dict[Any, str] = {
 }
 ENDS: dict[Any, str] = {func: func.__name__ for func in (mdp.time_out, mdp.joint_beyond, mdp.tilted, mdp.object_below)}
 EVENTS: dict[Any, str] = {
-    func: func.__name__ for func in (mdp.jitter_joints, mdp.push_joint, mdp.push_root, mdp.place_root, mdp.place_object)
+    mdp.ScatterJoints: "scatter_joints",
+    **{
+        func: func.__name__
+        for func in (mdp.jitter_joints, mdp.push_joint, mdp.push_root, mdp.place_root, mdp.place_object)
+    },
 }
 WORDS: dict[Any, str] = {**{func: word.name for func, word in OBSERVATIONS.items()}, **REWARDS, **ENDS, **EVENTS}
+
+
+def word_of(func: Any) -> str | None:
+    """The word of a term. What genelab's own tasks define is called after its module: ``walker_orientations``."""
+    if func not in WORDS and func.__module__.startswith("genelab.tasks."):
+        return f"{func.__module__.rpartition('.')[2]}_{func.__name__}"
+    return WORDS.get(func)
 
 
 def meaning(described: Callable[..., Any] | type) -> str:

@@ -68,11 +68,16 @@ class SceneCfg:
     """Actuated entities. Terms address the first one unless they say otherwise."""
     objects: dict[str, EntityCfg] = field(default_factory=dict)
     """Things robots act on."""
-    ground: GroundCfg = field(default_factory=GroundCfg)
+    ground: GroundCfg | None = field(default_factory=GroundCfg)
+    """None: there is none, or the entities' models have their own."""
     terrain: TerrainCfg | None = None
     """Takes the place of the plane."""
     sensors: dict[str, SensorCfg] = field(default_factory=dict)
     """What is measured, by the names that terms read it by."""
+
+    def validate(self) -> None:
+        if self.terrain is not None and self.ground is None:
+            raise UserError("terrain is the shape of the ground, but ground is none")
 
 
 class Scene:
@@ -85,7 +90,8 @@ class Scene:
         self.cfg = cfg
         self.terrain = None if cfg.terrain is None else Terrain(cfg.terrain)
         self.spec = _world_spec()
-        _add_ground(self.spec, cfg.ground, self.terrain)
+        if cfg.ground is not None:
+            _add_ground(self.spec, cfg.ground, self.terrain)
         entities = {**cfg.robots, **cfg.objects}
         collected = OptionCollector(options or PhysicsOptionsCfg())
         for name, entity in entities.items():

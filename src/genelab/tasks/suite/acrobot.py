@@ -1,0 +1,46 @@
+"""Two arms on top of each other, with a motor between them only."""
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from genelab import mdp
+from genelab.core.ranges import NonNegative, Positive
+from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from genelab.tasks.suite.base import suite_task
+
+ARM = 1.0
+"""Length of each arm, metres. The target is where the tip of two upright arms is."""
+
+
+def swingup(play: bool = False, margin: float = 1.0) -> ManagerBasedRlEnvCfg:
+    """Swing the tip up to the target and hold it there. The reward falls smoothly with the distance."""
+    return suite_task(
+        "acrobot",
+        dt=0.01,
+        substeps=1,
+        observations={"orientations": orientations, "velocity": mdp.generalized_vel},
+        reward=partial(near_target, margin=margin),
+        start=mdp.ScatterJoints,
+        indicator=True,
+        camera="fixed",
+        play=play,
+    )
+
+
+def swingup_sparse(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Swing the tip up to the target and hold it there. Only the target itself is rewarded."""
+    return swingup(play, margin=0.0)
+
+
+def orientations(env: ManagerBasedRlEnv) -> Tensor:
+    """Sines of both arms' angles from upright, then their cosines.  (N, 4)"""
+    angles = env.robot.joint_pos.cumsum(dim=1)
+    return torch.cat((angles.sin(), angles.cos()), dim=1)
+
+
+def near_target(env: ManagerBasedRlEnv, margin: NonNegative, radius: Positive = 0.2) -> Tensor:
+    """1 with the tip within `radius` metres of the target, falling over `margin` metres beyond.  (N,)"""
+    along, up = orientations(env).view(-1, 2, 2).sum(dim=2).unbind(dim=1)
+    return mdp.tolerance(ARM * torch.hypot(along, 2.0 - up), (0.0, radius), margin)

@@ -1,0 +1,103 @@
+"""What the tasks of the control suite share: times, actions, ends, and a part of many rewards."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+
+from genelab import mdp
+from genelab.envs import (
+    CommandTermCfg,
+    DoneTermCfg,
+    EventTermCfg,
+    ManagerBasedRlEnv,
+    ManagerBasedRlEnvCfg,
+    ObservationGroupCfg,
+    ObservationTermCfg,
+    RewardTermCfg,
+    SimulationCfg,
+    SuccessTermCfg,
+)
+from genelab.mdp import ActuatorActionCfg
+from genelab.scene.objects import marker
+from genelab.scene.scene import EntityCfg, SceneCfg
+from genelab.tasks.suite.models import suite_model
+
+EPISODE_STEPS = 1000
+"""Control steps of every episode. A world ends early only when its physics fails."""
+Call = Callable[..., Any]
+"""A function, or a `partial` of one with the parameters that differ from its defaults."""
+
+
+def suite_task(
+    model: str | Call,
+    *,
+    dt: float,
+    substeps: int,
+    observations: dict[str, Call],
+    reward: Call,
+    camera: str,
+    play: bool,
+    start: Call | None = None,
+    sensors: tuple[str, ...] = (),
+    target: CommandTermCfg | None = None,
+    target_radius: float = 0.0,
+    indicator: bool = False,
+) -> ManagerBasedRlEnvCfg:
+    """A task with a model of the suite, given by its name, and physics steps of `dt` seconds.
+
+    The reward of a control step is between 0 and 1. One that is an `indicator` is 1 where the task is done, and an
+    episode that ends there is a success.
+    """
+    if isinstance(model, str):
+        model = partial(suite_model, name=model, sensors=sensors, without=() if target is None else ("target",))
+    return ManagerBasedRlEnvCfg(
+        scene=SceneCfg(
+            robots={"robot": EntityCfg(model=func_of(model), params=params_of(model))},
+            objects={} if target is None else {"target": marker(target_radius)},
+            ground=None,
+        ),
+        simulation=SimulationCfg(dt=dt),
+        num_envs=64 if play else 2048,
+        decimation=substeps,
+        episode_length_s=EPISODE_STEPS * substeps * dt,
+        actions={"controls": ActuatorActionCfg(clip=1.0)},
+        commands={} if target is None else {"target": target},
+        observations={
+            "policy": ObservationGroupCfg(
+                terms={n: ObservationTermCfg(func_of(c), params=params_of(c)) for n, c in observations.items()}
+            )
+        },
+        rewards={"reward": RewardTermCfg(func_of(reward), weight=1.0, params=params_of(reward))},
+        terminations={"time_out": DoneTermCfg(mdp.time_out, time_out=True)},
+        events={} if start is None else {"start": EventTermCfg(func_of(start), params=params_of(start))},
+        success=SuccessTermCfg(done) if indicator else None,
+        scale_rewards_by_dt=False,
+        camera=f"robot/{camera}",
+    )
+
+
+def func_of(call: Call) -> Call:
+    """The function of a call."""
+    return call.func if isinstance(call, partial) else call
+
+
+def params_of(call: Call) -> dict[str, Any]:
+    """The parameters of a call."""
+    return dict(call.keywords) if isinstance(call, partial) else {}
+
+
+def done(env: ManagerBasedRlEnv) -> Tensor:
+    """The task's reward is 1 at the end of the episode.  (N,) bool"""
+    return env.reward_manager.terms[0]() >= 1.0
+
+
+def small_control(env: ManagerBasedRlEnv) -> Tensor:
+    """1 for no control, 0.8 for controls at their limits.  (N,)"""
+    return 0.8 + 0.2 * mdp.tolerance(env.engine.ctrl, margin=1.0, value_at_margin=0.0, sigmoid="quadratic").mean(dim=1)
+
+
+def body(env: ManagerBasedRlEnv, name: str) -> int:
+    """Index of a body of the robot."""
+    return env.robot.body_names.index(name)

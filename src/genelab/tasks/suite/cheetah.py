@@ -1,0 +1,65 @@
+"""A planar runner with two legs."""
+
+from functools import partial
+
+import mujoco
+import torch
+from mujoco.batch import Batch
+from torch import Tensor
+
+from genelab import mdp
+from genelab.core.ranges import Count, Positive
+from genelab.core.rng import Streams
+from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, StatefulTerm
+from genelab.tasks.suite.base import suite_task
+from genelab.tasks.suite.models import suite_model
+
+
+def run(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Run forwards as fast as possible. An episode starts from a random pose that has come to rest on the ground."""
+    return suite_task(
+        partial(cheetah, mass=14.0),
+        dt=0.01,
+        substeps=1,
+        observations={"position": partial(mdp.joint_pos, skip=1), "velocity": mdp.generalized_vel},
+        reward=fast,
+        start=SettledStart,
+        camera="side",
+        play=play,
+    )
+
+
+def cheetah(mass: Positive) -> mujoco.MjSpec:
+    """The cheetah of dm_control's control suite, with its densities scaled to a mass of so many kg."""
+    spec = suite_model("cheetah")
+    factor = mass / spec.copy().compile().body_mass.sum()
+    for geom in spec.geoms:
+        geom.density *= factor
+    return spec
+
+
+def fast(env: ManagerBasedRlEnv, speed: Positive = 10.0) -> Tensor:
+    """Forward speed of the centre of mass as a part of `speed`, m/s, between 0 and 1.  (N,)"""
+    return (env.robot.com_lin_vel[:, 0] / speed).clamp(0.0, 1.0)
+
+
+class SettledStart(StatefulTerm):
+    """One of so many poses, which began anywhere within the joints' limits and then had so many steps to settle.
+
+    They are made once: settling at every reset would take as long as a fifth of the episode.
+    """
+
+    def __init__(self, env: ManagerBasedRlEnv, poses: Count = 128, steps: Count = 200):
+        limits = env.robot.joint_limits
+        low, high = torch.where(limits.isfinite(), limits, env.robot.default_joint_pos[:, None]).cpu().unbind(dim=1)
+        batch = Batch(env.scene.model, poses, env.cfg.simulation.threads)
+        draw = Streams(0).uniform("poses", (poses, len(low)))  # the same poses in every environment
+        batch.bind("qpos")[:] = (low + (high - low) * draw).numpy()
+        batch.step(nstep=steps)
+        self._qpos, self._qvel = (
+            torch.tensor(batch.bind(name), dtype=torch.float32, device=env.device) for name in ("qpos", "qvel")
+        )
+
+    def __call__(self, env: ManagerBasedRlEnv, env_ids: Tensor) -> None:
+        chosen = env.streams.integers("event/start", (len(env_ids),), 0, len(self._qpos) - 1)
+        env.engine.set_state(env_ids, self._qpos[chosen], self._qvel[chosen])

@@ -1,0 +1,27 @@
+"""A point mass on a plane, pulled by two tendons."""
+
+from torch import Tensor
+
+from genelab import mdp
+from genelab.core.ranges import Positive
+from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from genelab.tasks.suite.base import small_control, suite_task
+
+
+def easy(play: bool = False) -> ManagerBasedRlEnvCfg:
+    """Bring the mass to the target in the middle and hold it there with little control."""
+    return suite_task(
+        "point_mass",
+        dt=0.02,
+        substeps=1,
+        observations={"position": mdp.joint_pos, "velocity": mdp.generalized_vel},
+        reward=near_target,
+        start=mdp.ScatterJoints,
+        camera="fixed",
+        play=play,
+    )
+
+
+def near_target(env: ManagerBasedRlEnv, radius: Positive = 0.015) -> Tensor:
+    """1 within the target, falling over another `radius` metres, times little control.  (N,)"""
+    return mdp.tolerance(env.robot.joint_pos.norm(dim=1), (0.0, radius), margin=radius) * small_control(env)
