@@ -13,14 +13,16 @@ from genelab.experiment import provenance
 RESULTS = Path(__file__).parent / "results"
 
 
-def alternate(a: Callable[[], None], b: Callable[[], None], rounds: int) -> tuple[list[float], list[float]]:
+def alternate(
+    a: Callable[[], None], b: Callable[[], None], rounds: int, clock: Callable[[], float] = time.perf_counter
+) -> tuple[list[float], list[float]]:
     """Seconds of each call of `a` and `b`, taken in turns so that a noisy machine disturbs both alike."""
     times: tuple[list[float], list[float]] = ([], [])
     for i in range(rounds):
         for which in (0, 1) if i % 2 == 0 else (1, 0):
-            start = time.perf_counter()
+            start = clock()
             (a, b)[which]()
-            times[which].append(time.perf_counter() - start)
+            times[which].append(clock() - start)
     return times
 
 

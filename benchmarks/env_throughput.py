@@ -6,6 +6,7 @@ that both step the same physics.
 
 # ruff: noqa: I001  (common imports genelab, and that before torch: it sets how torch's threads wait)
 import argparse
+import time
 
 from common import alternate, compare, save
 import numpy as np
@@ -22,12 +23,13 @@ def targets(env: ManagerBasedRlEnv, action: torch.Tensor) -> np.ndarray:
     return env.engine.ctrl.double().numpy()
 
 
-def measure(task: str, num_envs: int, steps: int, rounds: int) -> dict[str, float]:
+def measure(task: str, num_envs: int, steps: int, rounds: int, threads: int = 0) -> dict[str, float]:
+    """Rates and ratio of a task; with one thread by CPU time, which other work on the machine disturbs less."""
     cfg = resolve(task, preset="cpu").env_cfg
-    cfg.num_envs = num_envs
+    cfg.num_envs, cfg.simulation.threads = num_envs, threads
     env = ManagerBasedRlEnv(cfg)
     env.randomize_episode_start()
-    bare = Batch(env.scene.model, num_envs, 0)
+    bare = Batch(env.scene.model, num_envs, threads)
     ctrl = bare.bind("ctrl")
     actions = [0.3 * torch.randn(num_envs, env.num_actions) for _ in range(steps)]
     controls = [targets(env, action) for action in actions]
@@ -43,7 +45,7 @@ def measure(task: str, num_envs: int, steps: int, rounds: int) -> dict[str, floa
 
     def one_round() -> tuple[list[float], list[float]]:
         bare.state[:] = env.engine.state_dict()["rows"].numpy()
-        return alternate(ours, theirs, 1)
+        return alternate(ours, theirs, 1, time.process_time if threads == 1 else time.perf_counter)
 
     one_round()  # warm up
     results = [one_round() for _ in range(rounds)]
@@ -68,4 +70,5 @@ def main() -> None:
     save("env_throughput", {"what": "environment over bare Batch.step, cpu presets", **measured})
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from typing import Literal, get_args
 
-import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
@@ -32,14 +31,7 @@ def tolerance(
         raise UserError(f"the margin must not be negative, as {margin}")
     if margin == 0.0:
         return ((x >= low) & (x <= high)).to(x.dtype)
-    curve = _curve(sigmoid, value_at_margin)
-    if low == high:
-        outside = (x - low).abs()
-    elif high == math.inf:
-        outside = (low - x).clamp(min=0.0)
-    else:
-        outside = torch.maximum(low - x, x - high).clamp(min=0.0)
-    return curve(outside / margin)
+    return _curve(sigmoid, value_at_margin)((x - x.clamp(low, high)).abs() / margin)
 
 
 def _curve(sigmoid: str, value: float) -> Callable[[Tensor], Tensor]:

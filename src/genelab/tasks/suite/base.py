@@ -95,7 +95,12 @@ def done(env: ManagerBasedRlEnv) -> Tensor:
 
 def small_control(env: ManagerBasedRlEnv) -> Tensor:
     """1 for no control, 0.8 for controls at their limits.  (N,)"""
-    return 0.8 + 0.2 * mdp.tolerance(env.engine.ctrl, margin=1.0, value_at_margin=0.0, sigmoid="quadratic").mean(dim=1)
+    return 1.0 - 0.2 * env.engine.ctrl.square().clamp(max=1.0).mean(dim=1)
+
+
+def length(vectors: Tensor) -> Tensor:
+    """Lengths of vectors (N, d), several times faster than torch's norm of so short ones.  (N,)"""
+    return vectors.square().sum(dim=1).sqrt()
 
 
 def body(env: ManagerBasedRlEnv, name: str) -> int:

@@ -3,6 +3,7 @@
 from functools import partial
 
 import mujoco
+import numpy as np
 import torch
 from mujoco.batch import Batch
 from torch import Tensor
@@ -22,7 +23,7 @@ def run(play: bool = False) -> ManagerBasedRlEnvCfg:
         dt=0.01,
         substeps=1,
         observations={"position": partial(mdp.joint_pos, skip=1), "velocity": mdp.generalized_vel},
-        reward=fast,
+        reward=Fast,
         start=SettledStart,
         camera="side",
         play=play,
@@ -38,9 +39,32 @@ def cheetah(mass: Positive) -> mujoco.MjSpec:
     return spec
 
 
-def fast(env: ManagerBasedRlEnv, speed: Positive = 10.0) -> Tensor:
-    """Forward speed of the centre of mass as a part of `speed`, m/s, between 0 and 1.  (N,)"""
-    return (env.robot.com_lin_vel[:, 0] / speed).clamp(0.0, 1.0)
+class Fast(StatefulTerm):
+    """Forward speed of the centre of mass as a part of `speed`, m/s, between 0 and 1.  (N,)
+
+    In a plane, the centre of mass is the root plus one vector that turns with each body. So its speed needs the bodies'
+    angles and rates only, at a fifth of the time that all their poses would take.
+    """
+
+    def __init__(self, env: ManagerBasedRlEnv, speed: Positive = 10.0):
+        model = env.scene.model
+        data, turns, arms = mujoco.MjData(model), np.zeros((model.nbody, 3, model.nv)), np.zeros((model.nbody, 3))
+        mujoco.mj_forward(model, data)
+        for part in range(1, model.nbody):
+            mujoco.mj_jacBody(model, data, None, turns[part], part)
+            arms[part] += model.body_mass[part] * model.body_ipos[part]
+            arms[model.body_parentid[part]] += model.body_subtreemass[part] * model.body_pos[part]
+        arms /= model.body_subtreemass[0] * speed
+        self._speed = speed
+        self._turns, self._x, self._z = (
+            torch.tensor(values, dtype=torch.float32, device=env.device)
+            for values in (turns[1:, 1].T, arms[1:, 0], arms[1:, 2])
+        )
+
+    def __call__(self, env: ManagerBasedRlEnv) -> Tensor:
+        angles, rates = env.engine.qpos @ self._turns, env.engine.qvel @ self._turns
+        swings = rates * (angles.cos() * self._z - angles.sin() * self._x)
+        return (env.engine.qvel[:, 0] / self._speed + swings.sum(dim=1)).clamp(0.0, 1.0)
 
 
 class SettledStart(StatefulTerm):

@@ -11,7 +11,7 @@ from genelab import mdp
 from genelab.core.ranges import Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp import RingCommandCfg
-from genelab.tasks.suite.base import Call, suite_task
+from genelab.tasks.suite.base import Call, length, suite_task
 from genelab.tasks.suite.models import suite_model
 
 HINGE = (0.2, 0.0, 0.4)
@@ -82,7 +82,7 @@ def target_position(env: ManagerBasedRlEnv) -> Tensor:
 
 def distance(env: ManagerBasedRlEnv, radius: Positive) -> Tensor:
     """From the body's tip to the surface of the target, metres; negative inside.  (N, 1)"""
-    return (target_position(env) - _tip(env)).norm(dim=1, keepdim=True) - radius
+    return length(target_position(env) - _tip(env))[:, None] - radius
 
 
 def spinning(env: ManagerBasedRlEnv, rate: Positive = 15.0) -> Tensor:

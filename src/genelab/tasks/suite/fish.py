@@ -8,7 +8,7 @@ from genelab.core.math import quat_apply_inverse
 from genelab.core.ranges import NonNegative, Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp import PlaceCommandCfg
-from genelab.tasks.suite.base import suite_task
+from genelab.tasks.suite.base import length, suite_task
 
 MOUTH = (0.0, 0.0745, 0.0)
 """Where the mouth is in the frame of the torso, metres."""
@@ -52,13 +52,13 @@ def mouth_to_target(env: ManagerBasedRlEnv) -> Tensor:
 
 def near_target_and_upright(env: ManagerBasedRlEnv, radii: Positive = RADII, margin: Positive = 2 * RADII) -> Tensor:
     """Seven parts for the mouth at the target, falling over `margin` metres, and one for being upright.  (N,)"""
-    near = mdp.tolerance(mouth_to_target(env).norm(dim=1), (0.0, radii), margin)
+    near = mdp.tolerance(length(mouth_to_target(env)), (0.0, radii), margin)
     return (7.0 * near + 0.5 + 0.5 * upright(env)[:, 0]) / 8.0
 
 
 def start_anyhow(env: ManagerBasedRlEnv, env_ids: Tensor, joints: NonNegative = 0.2) -> None:
     """In the origin, turned anyhow, with joints at U(-joints, joints), at rest."""
     turn = env.streams.normal("event/start", (len(env_ids), 4))
-    env.robot.write_root(env_ids, torch.zeros_like(turn[:, :3]), turn / turn.norm(dim=1, keepdim=True))
+    env.robot.write_root(env_ids, torch.zeros_like(turn[:, :3]), turn / length(turn)[:, None])
     bent = (len(env_ids), len(env.robot.joint_names))
     env.robot.write_joints(env_ids, env.streams.uniform("event/start_joints", bent, -joints, joints))

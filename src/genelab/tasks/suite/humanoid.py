@@ -9,7 +9,7 @@ from genelab import mdp
 from genelab.core.math import quat_apply_inverse
 from genelab.core.ranges import NonNegative, Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.tasks.suite.base import body, small_control, suite_task
+from genelab.tasks.suite.base import body, length, small_control, suite_task
 
 LIMBS = ("left_hand", "left_foot", "right_hand", "right_foot")
 
@@ -78,5 +78,5 @@ def upright_at_speed(env: ManagerBasedRlEnv, speed: NonNegative, height: Positiv
     if speed == 0.0:
         move = mdp.tolerance(along, margin=2.0).mean(dim=1)
     else:
-        move = (5.0 * (along.norm(dim=1) / speed).clamp(max=1.0) + 1.0) / 6.0
+        move = (5.0 * (length(along) / speed).clamp(max=1.0) + 1.0) / 6.0
     return standing * upright * small_control(env) * move

@@ -5,7 +5,7 @@ from torch import Tensor
 from genelab import mdp
 from genelab.core.ranges import Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.tasks.suite.base import small_control, suite_task
+from genelab.tasks.suite.base import length, small_control, suite_task
 
 
 def easy(play: bool = False) -> ManagerBasedRlEnvCfg:
@@ -24,4 +24,4 @@ def easy(play: bool = False) -> ManagerBasedRlEnvCfg:
 
 def near_target(env: ManagerBasedRlEnv, radius: Positive = 0.015) -> Tensor:
     """1 within the target, falling over another `radius` metres, times little control.  (N,)"""
-    return mdp.tolerance(env.robot.joint_pos.norm(dim=1), (0.0, radius), margin=radius) * small_control(env)
+    return mdp.tolerance(length(env.robot.joint_pos), (0.0, radius), margin=radius) * small_control(env)

@@ -9,7 +9,7 @@ from genelab import mdp
 from genelab.core.ranges import Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp import RingCommandCfg
-from genelab.tasks.suite.base import body, suite_task
+from genelab.tasks.suite.base import body, length, suite_task
 
 FINGER = 0.01
 """Radius of the finger, metres."""
@@ -46,4 +46,4 @@ def to_target(env: ManagerBasedRlEnv) -> Tensor:
 
 def reached(env: ManagerBasedRlEnv, radii: Positive) -> Tensor:
     """1 while the finger is at most `radii` metres from the middle of the target, else 0.  (N,)"""
-    return (to_target(env).norm(dim=1) <= radii).float()
+    return (length(to_target(env)) <= radii).float()

@@ -11,7 +11,7 @@ from genelab.core.math import quat_apply_inverse
 from genelab.core.ranges import Count, Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp import PlaceCommandCfg
-from genelab.tasks.suite.base import suite_task
+from genelab.tasks.suite.base import length, suite_task
 from genelab.tasks.suite.models import suite_model
 
 NOSE = (0.0, -0.06, 0.0)
@@ -72,4 +72,4 @@ def body_velocities(env: ManagerBasedRlEnv) -> Tensor:
 
 def near_target(env: ManagerBasedRlEnv, radius: Positive = RADIUS, margin: Positive = 5 * RADIUS) -> Tensor:
     """1 with the nose in the target, with a long tail beyond: 0.1 at a distance of `margin` metres.  (N,)"""
-    return mdp.tolerance(nose_to_target(env).norm(dim=1), (0.0, radius), margin, "long_tail")
+    return mdp.tolerance(length(nose_to_target(env)), (0.0, radius), margin, "long_tail")
