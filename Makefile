@@ -4,18 +4,26 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ENGINES := $(VENV)/.engines
+SUITE := $(VENV)/.suite
 DEMO := demo
 NODE := examples/deploy/node
 TASK := GeneLab-Inverted-Pendulum-v0
 
-.PHONY: setup engines demo node chromium test lint format bench soak clean
+.PHONY: setup suite engines demo node chromium test lint format bench soak clean
 
-setup: $(STAMP)
+setup: $(STAMP) suite
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,skrl,sb3,web]'
 	touch $(STAMP)
+
+# dm_control for its model files, without the packages that its own code needs and that not every Python has.
+suite: $(SUITE)
+
+$(SUITE): $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps dm_control \
+		&& touch $(SUITE) || echo "dm_control could not be installed: the control suite and its tests are left out"
 
 # Physics engines beside MuJoCo, for their tests; where they cannot be installed, pytest says what it left out.
 engines: $(ENGINES)
@@ -64,6 +72,7 @@ format: setup
 
 bench: setup
 	$(BIN)/python benchmarks/env_throughput.py
+	$(BIN)/python benchmarks/suite_throughput.py
 	$(BIN)/python benchmarks/train_throughput.py
 	$(BIN)/python benchmarks/eval_throughput.py
 	$(BIN)/python benchmarks/memory.py

@@ -1,8 +1,8 @@
 """Write what is generated in the documentation: python docs/make_pages.py
 
-docs/tasks.md comes from the tasks' docstrings and configs, the table in docs/engines.md from what engines declare, the
-one in docs/terrain.md from the shapes' sizes; tables and the example in README.md and the studies come from results/,
-benchmarks/results/ and examples/.
+docs/tasks.md and a table of docs/suite.md come from the tasks' docstrings and configs, the table in docs/engines.md
+from what engines declare, the one in docs/terrain.md from the shapes' sizes; tables and the example in README.md and the
+studies come from results/, benchmarks/results/ and examples/.
 """
 
 import json
@@ -11,6 +11,7 @@ import runpy
 import statistics
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS
 from genelab.experiment import describe
 from genelab.rl.vocabulary import vocabulary_table
 from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
+from genelab.tasks.suite import ROWS as SUITE_ROWS
+from genelab.tasks.suite import TASKS as SUITE
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
@@ -60,6 +63,8 @@ def pages() -> dict[str, str]:
     campaigns = f"```toml\n{(ROOT / 'examples/campaign.toml').read_text(encoding='utf-8')}```"
     campaigns = _fill((ROOT / "docs/campaigns.md").read_text(encoding="utf-8"), "campaign", campaigns)
     deploy = _fill((ROOT / "examples/deploy/README.md").read_text(encoding="utf-8"), "vocabulary", vocabulary_table())
+    suite = _fill((ROOT / "docs/suite.md").read_text(encoding="utf-8"), "suite", suite_table())
+    suite = _fill(suite, "speed", suite_speed())
     check_order()
     return {
         "docs/architecture.md": architecture,
@@ -73,6 +78,7 @@ def pages() -> dict[str, str]:
         "docs/go1-study.md": go1,
         "docs/terrain.md": terrain,
         "docs/campaigns.md": campaigns,
+        "docs/suite.md": suite,
         "examples/deploy/README.md": deploy,
     }
 
@@ -95,7 +101,7 @@ def task_page() -> str:
 def task_tables(spec: TaskSpec) -> list[str]:
     """The tables of a task in training. A note says what of it play and evaluation do not have."""
     cfg, play = spec.env_cfg(), spec.env_cfg(play=True)
-    described = describe.tables(cfg)
+    described = described_task(spec.id)
     actor = next(table for table in described if table.title.startswith("observations: policy"))
     lines = []
     for table in described:
@@ -109,6 +115,38 @@ def task_tables(spec: TaskSpec) -> list[str]:
         lines += [f"**{table.title[0].upper()}{table.title[1:]}**{note}", ""]
         lines += [compact(shown).markdown(), ""] if shown.rows else []
     return lines
+
+
+@cache
+def described_task(task: str) -> list[Table]:
+    """The tables of a task in training."""
+    return describe.tables(tasks()[task].env_cfg())
+
+
+def suite_table() -> str:
+    """The tasks of the control suite with their sizes, times and published returns."""
+    rows = []
+    for spec, row in zip(SUITE, SUITE_ROWS, strict=True):
+        cfg, tables = spec.env_cfg(), {table.title.partition(" (")[0]: table for table in described_task(spec.id)}
+        observed, acted = tables["observations: policy"], tables["actions"]
+        sizes = (sum(line[list(table.columns).index("size")] for line in table.rows) for table in (observed, acted))
+        times = f"{1000 * cfg.control_dt:g} ms = {cfg.decimation} x {1000 * cfg.simulation.dt:g} ms"
+        success = _yes(cfg.success is not None)
+        rows.append((f"`{spec.id}`", spec.summary, *sizes, times, success, f"{row.target:g}", f"{row.best:g}"))
+    titles = ("task", "what to do", "observed", "actions", "control step", "success rate", "target", "best")
+    return Table(titles, rows).markdown()
+
+
+def suite_speed() -> str:
+    """What benchmarks/suite_throughput.py measured."""
+    measured = json.loads((ROOT / "benchmarks/results/suite_throughput.json").read_text())
+    rows = []
+    for spec in SUITE:
+        result = measured[spec.id]
+        speeds = (f"{result[name]:,}" for name in ("theirs_steps_per_s", "ours_steps_per_s"))
+        rows.append((f"`{spec.id}`", *speeds, f"{result['ratio_median']:.2f}"))
+    table = Table(("task", "bare physics", "environment", "ratio"), rows).markdown()
+    return f"{table}\n\nMedian of the ratios: {measured['median_of_the_ratios']:.2f}."
 
 
 def beside(actor: Table, group: Table) -> tuple[Table, str]:

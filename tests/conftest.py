@@ -6,6 +6,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tests share the c
 os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco, which some tests import by themselves
 os.environ.pop("COLUMNS", None)  # the workers of pytest-xdist set it: tables would wrap as on a narrow terminal
 
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -24,6 +25,15 @@ class Outcome:
     code: int
     out: str
     err: str
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what needs the control suite's models where they are not installed."""
+    if importlib.util.find_spec("dm_control") is None:
+        left_out = pytest.mark.skip(reason="dm_control is not installed: make suite")
+        for item in items:
+            if item.get_closest_marker("suite") or "Playground-" in item.nodeid:
+                item.add_marker(left_out)
 
 
 @pytest.fixture

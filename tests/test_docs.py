@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.suite
 def test_generated_pages_are_up_to_date() -> None:
     pages = runpy.run_path(str(ROOT / "docs/make_pages.py"))["pages"]()
     outdated = [page for page, text in pages.items() if (ROOT / page).read_text() != text]

@@ -14,10 +14,8 @@ from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
 from genelab.tasks.suite import ROWS
 
+pytestmark = pytest.mark.suite
 find_spec = importlib.util.find_spec
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("dm_control") is None, reason="dm_control is not installed: make suite"
-)
 NAMES = [row.name for row in ROWS]
 STATES = 12
 """In tests/data/suite.npz, of each task; made by make_suite.py beside it."""

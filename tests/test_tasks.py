@@ -111,6 +111,7 @@ def numbers(value: Any) -> list[float]:
     return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
 
 
+@pytest.mark.suite
 @pytest.mark.parametrize("task", tasks())
 def test_the_page_of_tasks_has_every_number_of_every_term(task: str) -> None:
     cfg = find(task).env_cfg()

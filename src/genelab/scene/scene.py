@@ -97,6 +97,8 @@ class Scene:
         for name, entity in entities.items():
             child = _build(name, entity)
             collected.take(child.option, name)
+            if cfg.ground is None and child.stat.extent > 0.0:
+                self.spec.stat.extent = child.stat.extent  # else cameras would be set up for the whole of its ground
             frame = self.spec.worldbody.add_frame(pos=list(entity.pos), quat=list(entity.quat))
             self.spec.attach(child, frame=frame, prefix=f"{name}/")
         collected.give(self.spec.option)

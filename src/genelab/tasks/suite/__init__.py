@@ -20,12 +20,12 @@ class Row(NamedTuple):
 
 ROWS = (
     Row("AcrobotSwingup", "acrobot:swingup", "Swing two arms up with a motor between them", 220, 253.24),
-    Row("AcrobotSwingupSparse", "acrobot:swingup_sparse", "The same, rewarded at the target only", 15, 146.98),
+    Row("AcrobotSwingupSparse", "acrobot:swingup_sparse", "Swing two arms up; only the target is rewarded", 15, 146.98),
     Row("BallInCup", "ball_in_cup:catch", "Catch a ball on a string in a cup", 680, 942.44),
     Row("CartpoleBalance", "cartpole:balance", "Balance a pole on a cart", 950, 968.23),
-    Row("CartpoleBalanceSparse", "cartpole:balance_sparse", "The same, rewarded when upright only", 700, 995.34),
+    Row("CartpoleBalanceSparse", "cartpole:balance_sparse", "Balance a pole; only upright is rewarded", 700, 995.34),
     Row("CartpoleSwingup", "cartpole:swingup", "Swing a pole up on a cart and balance it", 800, 729.09),
-    Row("CartpoleSwingupSparse", "cartpole:swingup_sparse", "The same, rewarded when upright only", 425, 521.98),
+    Row("CartpoleSwingupSparse", "cartpole:swingup_sparse", "Swing a pole up; only upright is rewarded", 425, 521.98),
     Row("CheetahRun", "cheetah:run", "Run with a planar cheetah", 850, 883.44),
     Row("FingerSpin", "finger:spin", "Spin a body with a finger", 600, 713.35),
     Row("FingerTurnEasy", "finger:turn_easy", "Turn a body to a large target with a finger", 950, 663.58),
