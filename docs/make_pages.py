@@ -1,8 +1,8 @@
 """Write what is generated in the documentation: python docs/make_pages.py
 
 docs/tasks.md and a table of docs/suite.md come from the tasks' docstrings and configs, the table in docs/engines.md
-from what engines declare, the one in docs/terrain.md from the shapes' sizes; tables and the example in README.md and the
-studies come from results/, benchmarks/results/ and examples/.
+from what engines declare, the one in docs/terrain.md from the shapes' sizes. Tables and the example in README.md and
+the studies come from results/, benchmarks/results/ and examples/.
 """
 
 import json
