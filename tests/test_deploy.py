@@ -15,6 +15,7 @@ from genelab.core.registry import tasks
 from genelab.experiment.export import ExportRequest, run_export
 from genelab.experiment.inference import setup_policy
 from genelab.rl import vocabulary
+from genelab.tasks.suite import cheetah, walker
 
 BUNDLED = Path(vocabulary.__file__).parents[1] / "bundled"
 DEPLOY = Path(__file__).parents[1] / "examples/deploy"
@@ -156,6 +157,12 @@ def test_every_term_of_every_task_is_in_the_vocabulary() -> None:
         terms += [*cfg.rewards.values(), *cfg.terminations.values(), *cfg.events.values()]
         assert [term.func for term in terms if vocabulary.word_of(term.func) is None] == []
         assert {type(command) for command in cfg.commands.values()} <= set(vocabulary.COMMANDS)
+
+
+def test_terms_of_a_task_of_its_own_are_called_after_its_module() -> None:
+    assert vocabulary.word_of(walker.upright_at_speed) == "walker_upright_at_speed"
+    assert vocabulary.word_of(cheetah.SettledStart) == "cheetah_settled_start"
+    assert vocabulary.word_of(test_the_readme_explains_every_word) is None
 
 
 def test_the_readme_explains_every_word() -> None:

@@ -11,6 +11,7 @@ from genelab.scene.robots.cartpole import double_pole, single_pole
 from genelab.scene.robots.go1 import go1
 from genelab.scene.scene import EntityCfg, GroundCfg, Scene, SceneCfg
 from genelab.scene.sensors import ContactSensorCfg
+from genelab.scene.terrain import TerrainCfg
 
 POLES = {
     "single": {
@@ -193,6 +194,23 @@ def test_the_ground_collides_only_if_asked_to():
     assert with_ground.geom("ground").contype[0] == 1
     assert with_ground.geom("ground").friction[0] == pytest.approx(0.7)
     assert without.geom("ground").contype[0] == without.geom("ground").conaffinity[0] == 0
+
+
+def test_without_a_ground_there_is_none_and_cameras_are_set_up_as_the_model_says():
+    def model() -> mujoco.MjSpec:
+        return mujoco.MjSpec.from_string(
+            """<mujoco><statistic extent="2"/><worldbody><geom name="floor" type="plane" size="250 1 1"/>
+            <body><joint/><geom size=".1"/></body></worldbody></mujoco>"""
+        )
+
+    scene = compile_scene(EntityCfg(model=model), ground=None)
+    assert (scene.drawn.ngeom, scene.drawn.geom(0).name) == (2, "robot/floor")
+    assert scene.drawn.stat.extent == 2.0
+
+
+def test_a_terrain_needs_a_ground():
+    with pytest.raises(UserError, match="ground is none"):
+        SceneCfg(ground=None, terrain=TerrainCfg()).validate()
 
 
 def test_shapes_that_touch_nothing_are_drawn_and_not_simulated_and_the_motion_keeps_its_bits():

@@ -5,13 +5,14 @@ from typing import get_args
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from genelab.core.errors import UserError
 from genelab.mdp import tolerance
 from genelab.mdp.tolerance import Sigmoid
 
+calmly = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SIGMOIDS = get_args(Sigmoid)
 ENDING = ("cosine", "linear", "quadratic")
 numbers = st.floats(-100.0, 100.0)
@@ -25,6 +26,7 @@ def at(x: float, *args: object, **settings: object) -> float:
     return float(tolerance(torch.tensor(x, dtype=torch.float64), *args, **settings))  # type: ignore[arg-type]
 
 
+@calmly
 @given(intervals, st.floats(0.0, 1.0), margins, sigmoids, values)
 def test_it_is_one_within_the_bounds(
     bounds: tuple[float, float], part: float, margin: float, sigmoid: str, value: float
@@ -34,6 +36,7 @@ def test_it_is_one_within_the_bounds(
     assert at(inside, bounds) == 1.0
 
 
+@calmly
 @given(intervals, margins, sigmoids, values, st.sampled_from((-1.0, 1.0)))
 def test_it_has_the_given_value_at_the_margin_on_both_sides(
     bounds: tuple[float, float], margin: float, sigmoid: str, value: float, side: float
@@ -42,6 +45,7 @@ def test_it_has_the_given_value_at_the_margin_on_both_sides(
     assert at(there, bounds, margin, sigmoid, value) == pytest.approx(value, rel=1e-6, abs=1e-9)
 
 
+@calmly
 @given(st.lists(st.floats(0.0, 50.0), min_size=2, max_size=2), margins, sigmoids, values)
 def test_it_falls_with_the_distance_and_stays_between_zero_and_one(
     distances: list[float], margin: float, sigmoid: str, value: float
@@ -51,11 +55,13 @@ def test_it_falls_with_the_distance_and_stays_between_zero_and_one(
     assert 0.0 <= results[1] <= results[0] + 1e-12 <= 1.0 + 1e-12
 
 
+@calmly
 @given(numbers, margins, sigmoids, values)
 def test_it_is_the_same_on_both_sides(x: float, margin: float, sigmoid: str, value: float) -> None:
     assert at(x, (-1.0, 1.0), margin, sigmoid, value) == pytest.approx(at(-x, (-1.0, 1.0), margin, sigmoid, value))
 
 
+@calmly
 @given(st.floats(1e-6, 1e6))
 def test_without_a_margin_everything_outside_is_zero(distance: float) -> None:
     assert at(1.0 + distance, (0.0, 1.0)) == 0.0

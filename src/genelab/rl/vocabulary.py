@@ -95,7 +95,8 @@ WORDS: dict[Any, str] = {**{func: word.name for func, word in OBSERVATIONS.items
 def word_of(func: Any) -> str | None:
     """The word of a term. What genelab's own tasks define is called after its module: ``walker_orientations``."""
     if func not in WORDS and func.__module__.startswith("genelab.tasks."):
-        return f"{func.__module__.rpartition('.')[2]}_{func.__name__}"
+        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", func.__name__).lower()
+        return f"{func.__module__.rpartition('.')[2]}_{name}"
     return WORDS.get(func)
 
 

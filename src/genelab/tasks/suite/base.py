@@ -2,24 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor
 
-from genelab import mdp
-from genelab.envs import (
-    CommandTermCfg,
-    DoneTermCfg,
-    EventTermCfg,
-    ManagerBasedRlEnv,
-    ManagerBasedRlEnvCfg,
-    ObservationGroupCfg,
-    ObservationTermCfg,
-    RewardTermCfg,
-    SimulationCfg,
-    SuccessTermCfg,
-)
-from genelab.mdp import ActuatorActionCfg
+from genelab import envs, mdp
+from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.scene.objects import marker
 from genelab.scene.scene import EntityCfg, SceneCfg
 from genelab.tasks.suite.models import suite_model
@@ -28,6 +16,7 @@ EPISODE_STEPS = 1000
 """Control steps of every episode. A world ends early only when its physics fails."""
 Call = Callable[..., Any]
 """A function, or a `partial` of one with the parameters that differ from its defaults."""
+AnyTermCfg = TypeVar("AnyTermCfg", bound=envs.TermCfg)
 
 
 def suite_task(
@@ -41,7 +30,7 @@ def suite_task(
     play: bool,
     start: Call | None = None,
     sensors: tuple[str, ...] = (),
-    target: CommandTermCfg | None = None,
+    target: envs.CommandTermCfg | None = None,
     target_radius: float = 0.0,
     indicator: bool = False,
 ) -> ManagerBasedRlEnvCfg:
@@ -52,40 +41,42 @@ def suite_task(
     """
     if isinstance(model, str):
         model = partial(suite_model, name=model, sensors=sensors, without=() if target is None else ("target",))
+    build, params = split(model)
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(
-            robots={"robot": EntityCfg(model=func_of(model), params=params_of(model))},
+            robots={"robot": EntityCfg(model=build, params=params)},
             objects={} if target is None else {"target": marker(target_radius)},
             ground=None,
         ),
-        simulation=SimulationCfg(dt=dt),
+        simulation=envs.SimulationCfg(dt=dt),
         num_envs=64 if play else 2048,
         decimation=substeps,
         episode_length_s=EPISODE_STEPS * substeps * dt,
-        actions={"controls": ActuatorActionCfg(clip=1.0)},
+        actions={"controls": mdp.ActuatorActionCfg(clip=1.0)},
         commands={} if target is None else {"target": target},
         observations={
-            "policy": ObservationGroupCfg(
-                terms={n: ObservationTermCfg(func_of(c), params=params_of(c)) for n, c in observations.items()}
+            "policy": envs.ObservationGroupCfg(
+                terms={name: term(envs.ObservationTermCfg, call) for name, call in observations.items()}
             )
         },
-        rewards={"reward": RewardTermCfg(func_of(reward), weight=1.0, params=params_of(reward))},
-        terminations={"time_out": DoneTermCfg(mdp.time_out, time_out=True)},
-        events={} if start is None else {"start": EventTermCfg(func_of(start), params=params_of(start))},
-        success=SuccessTermCfg(done) if indicator else None,
+        rewards={"reward": term(envs.RewardTermCfg, reward, weight=1.0)},
+        terminations={"time_out": envs.DoneTermCfg(mdp.time_out, time_out=True)},
+        events={} if start is None else {"start": term(envs.EventTermCfg, start)},
+        success=envs.SuccessTermCfg(done) if indicator else None,
         scale_rewards_by_dt=False,
         camera=f"robot/{camera}",
     )
 
 
-def func_of(call: Call) -> Call:
-    """The function of a call."""
-    return call.func if isinstance(call, partial) else call
+def split(call: Call) -> tuple[Call, dict[str, Any]]:
+    """The function of a call, and its parameters."""
+    return (call.func, dict(call.keywords)) if isinstance(call, partial) else (call, {})
 
 
-def params_of(call: Call) -> dict[str, Any]:
-    """The parameters of a call."""
-    return dict(call.keywords) if isinstance(call, partial) else {}
+def term(cfg: type[AnyTermCfg], call: Call, **settings: Any) -> AnyTermCfg:
+    """A term's config from a call."""
+    func, params = split(call)
+    return cfg(func, params=params, **settings)
 
 
 def done(env: ManagerBasedRlEnv) -> Tensor:
