@@ -8,7 +8,7 @@ from torch import Tensor
 from genelab import mdp
 from genelab.core.ranges import NonNegative, Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.tasks.suite.base import suite_task
+from genelab.tasks.suite.base import suite_task, variant
 
 ARM = 1.0
 """Length of each arm, metres. The target is where the tip of two upright arms is."""
@@ -18,8 +18,7 @@ def swingup(play: bool = False, margin: float = 1.0) -> ManagerBasedRlEnvCfg:
     """Swing the tip up to the target and hold it there. The reward falls smoothly with the distance."""
     return suite_task(
         "acrobot",
-        dt=0.01,
-        substeps=1,
+        times=(0.01, 1),
         observations={"orientations": orientations, "velocity": mdp.generalized_vel},
         reward=partial(near_target, margin=margin),
         start=mdp.ScatterJoints,
@@ -29,9 +28,7 @@ def swingup(play: bool = False, margin: float = 1.0) -> ManagerBasedRlEnvCfg:
     )
 
 
-def swingup_sparse(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Swing the tip up to the target and hold it there. Only the target itself is rewarded."""
-    return swingup(play, margin=0.0)
+swingup_sparse = variant(swingup, "Swing the tip up to the target, which alone is rewarded.", margin=0.0)
 
 
 def orientations(env: ManagerBasedRlEnv) -> Tensor:

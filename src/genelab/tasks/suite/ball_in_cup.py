@@ -15,8 +15,7 @@ def catch(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swing the ball up and catch it in the cup. Every episode starts with the ball hanging at rest."""
     return suite_task(
         "ball_in_cup",
-        dt=0.002,
-        substeps=10,
+        times=(0.002, 10),
         observations={"position": mdp.joint_pos, "velocity": mdp.generalized_vel},
         reward=caught,
         indicator=True,

@@ -22,8 +22,7 @@ AnyTermCfg = TypeVar("AnyTermCfg", bound=envs.TermCfg)
 def suite_task(
     model: str | Call,
     *,
-    dt: float,
-    substeps: int,
+    times: tuple[float, int],
     observations: dict[str, Call],
     reward: Call,
     camera: str,
@@ -34,14 +33,14 @@ def suite_task(
     target_radius: float = 0.0,
     indicator: bool = False,
 ) -> ManagerBasedRlEnvCfg:
-    """A task with a model of the suite, given by its name, and physics steps of `dt` seconds.
+    """A task with a model of the suite, given by its name, a physics time step, seconds, and steps per control step.
 
     The reward of a control step is between 0 and 1. One that is an `indicator` is 1 where the task is done, and an
     episode that ends there is a success.
     """
     if isinstance(model, str):
         model = partial(suite_model, name=model, sensors=sensors, without=() if target is None else ("target",))
-    build, params = split(model)
+    (build, params), (dt, substeps) = split(model), times
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(
             robots={"robot": EntityCfg(model=build, params=params)},
@@ -66,6 +65,16 @@ def suite_task(
         scale_rewards_by_dt=False,
         camera=f"robot/{camera}",
     )
+
+
+def variant(task: Call, doc: str, **settings: Any) -> Call:
+    """The function of a task that differs from another in some settings."""
+
+    def make(play: bool = False) -> ManagerBasedRlEnvCfg:
+        return task(play, **settings)
+
+    make.__doc__ = doc
+    return make
 
 
 def split(call: Call) -> tuple[Call, dict[str, Any]]:

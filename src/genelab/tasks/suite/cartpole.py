@@ -8,34 +8,13 @@ from torch import Tensor
 from genelab import mdp
 from genelab.core.ranges import NonNegative
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.tasks.suite.base import Call, small_control, suite_task
-
-
-def balance(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Keep the pole upright, with the cart in the middle, little control and a calm pole."""
-    return _task(play, upright_and_calm, start_upright)
-
-
-def balance_sparse(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Keep the pole upright. Only an upright pole on a cart near the middle is rewarded."""
-    return _task(play, balanced, start_upright)
-
-
-def swingup(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Swing the hanging pole up and keep it upright, with little control and a calm pole."""
-    return _task(play, upright_and_calm, start_hanging)
-
-
-def swingup_sparse(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Swing the hanging pole up. Only an upright pole on a cart near the middle is rewarded."""
-    return _task(play, balanced, start_hanging)
+from genelab.tasks.suite.base import Call, small_control, suite_task, variant
 
 
 def _task(play: bool, reward: Call, start: Call) -> ManagerBasedRlEnvCfg:
     return suite_task(
         "cartpole",
-        dt=0.01,
-        substeps=1,
+        times=(0.01, 1),
         observations={"position": position, "velocity": mdp.generalized_vel},
         reward=reward,
         start=start,
@@ -51,11 +30,11 @@ def position(env: ManagerBasedRlEnv) -> Tensor:
     return torch.stack((cart, pole.cos(), pole.sin()), dim=1)
 
 
-def upright_and_calm(env: ManagerBasedRlEnv) -> Tensor:
+def calm(env: ManagerBasedRlEnv) -> Tensor:
     """Product of upright, near the middle of the rail, little control, and a pole that turns slowly.  (N,)"""
     (cart, pole), rate = env.robot.joint_pos.unbind(dim=1), env.robot.joint_vel[:, 1]
-    centred, calm = mdp.tolerance(cart, margin=2.0), mdp.tolerance(rate, margin=5.0)
-    return (1.0 + pole.cos()) * (1.0 + centred) * (1.0 + calm) * small_control(env) / 8.0
+    centred, slow = mdp.tolerance(cart, margin=2.0), mdp.tolerance(rate, margin=5.0)
+    return (1.0 + pole.cos()) * (1.0 + centred) * (1.0 + slow) * small_control(env) / 8.0
 
 
 def balanced(env: ManagerBasedRlEnv, away: NonNegative = 0.25, cosine: float = 0.995) -> Tensor:
@@ -80,3 +59,9 @@ def start_hanging(env: ManagerBasedRlEnv, env_ids: Tensor, std: NonNegative = 0.
 
 def _start(env: ManagerBasedRlEnv, env_ids: Tensor, joints: Tensor) -> None:
     env.robot.write_joints(env_ids, joints, 0.01 * env.streams.normal("event/start_velocity", joints.shape))
+
+
+balance = variant(_task, "Keep the pole upright and calm, with little control.", reward=calm, start=start_upright)
+balance_sparse = variant(_task, "Keep the pole upright: only that is rewarded.", reward=balanced, start=start_upright)
+swingup = variant(_task, "Swing the hanging pole up and keep it calm.", reward=calm, start=start_hanging)
+swingup_sparse = variant(_task, "Swing the pole up: only upright is rewarded.", reward=balanced, start=start_hanging)

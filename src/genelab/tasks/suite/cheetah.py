@@ -20,8 +20,7 @@ def run(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Run forwards as fast as possible. An episode starts from a random pose that has come to rest on the ground."""
     return suite_task(
         partial(cheetah, mass=14.0),
-        dt=0.01,
-        substeps=1,
+        times=(0.01, 1),
         observations={"position": partial(mdp.joint_pos, skip=1), "velocity": mdp.generalized_vel},
         reward=Fast,
         start=SettledStart,

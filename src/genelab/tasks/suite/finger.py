@@ -11,7 +11,7 @@ from genelab import mdp
 from genelab.core.ranges import Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp import RingCommandCfg
-from genelab.tasks.suite.base import Call, length, suite_task
+from genelab.tasks.suite.base import Call, length, suite_task, variant
 from genelab.tasks.suite.models import suite_model
 
 HINGE = (0.2, 0.0, 0.4)
@@ -26,16 +26,6 @@ def spin(play: bool = False) -> ManagerBasedRlEnvCfg:
     return _task(play, partial(spinner, damping=0.03), spinning)
 
 
-def turn_easy(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Turn the body until its tip is in a large target, which is elsewhere in every episode."""
-    return _turn(play, radius=0.07)
-
-
-def turn_hard(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Turn the body until its tip is in a small target, which is elsewhere in every episode."""
-    return _turn(play, radius=0.03)
-
-
 def _turn(play: bool, radius: float) -> ManagerBasedRlEnvCfg:
     aim = {"target_position": target_position, "distance": partial(distance, radius=radius)}
     return _task(play, "finger", partial(turned, radius=radius), aim, radius)
@@ -48,8 +38,7 @@ def _task(
     ring = RingCommandCfg(middle=HINGE, plane="xz", low=(TIP, -math.pi), high=(TIP, math.pi), marker="target")
     return suite_task(
         model,
-        dt=0.005,
-        substeps=4,
+        times=(0.005, 4),
         observations={"position": position, "velocity": mdp.generalized_vel, "touch": felt, **(aim or {})},
         reward=reward,
         start=mdp.ScatterJoints,
@@ -60,6 +49,10 @@ def _task(
         camera="cam0",
         play=play,
     )
+
+
+turn_easy = variant(_turn, "Turn the body's tip into a large target, elsewhere in every episode.", radius=0.07)
+turn_hard = variant(_turn, "Turn the body's tip into a small target, elsewhere in every episode.", radius=0.03)
 
 
 def spinner(damping: Positive) -> mujoco.MjSpec:

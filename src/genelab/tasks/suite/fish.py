@@ -20,8 +20,7 @@ def swim(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swim to a target with the mouth, upright. The fish starts turned anyhow, the target is anywhere around."""
     return suite_task(
         "fish",
-        dt=0.002,
-        substeps=20,
+        times=(0.002, 20),
         observations={
             "joint_angles": mdp.joint_pos,
             "upright": upright,

@@ -8,28 +8,17 @@ from torch import Tensor
 from genelab import mdp
 from genelab.core.ranges import Interval, Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.tasks.suite.base import Call, body, small_control, suite_task
+from genelab.tasks.suite.base import Call, body, small_control, suite_task, variant
 
 HEIGHT = (0.6, 2.0)
 """Of the torso's centre of mass above the foot's, metres, while it stands."""
 TOUCH = ("touch_toe", "touch_heel")
 
 
-def stand(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Stand up and stay up, with little control. Episodes start in random poses."""
-    return _task(play, standing)
-
-
-def hop(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Hop forwards. Episodes start in random poses."""
-    return _task(play, hopping)
-
-
 def _task(play: bool, reward: Call) -> ManagerBasedRlEnvCfg:
     return suite_task(
         "hopper",
-        dt=0.005,
-        substeps=4,
+        times=(0.005, 4),
         observations={
             "position": partial(mdp.joint_pos, skip=1),
             "velocity": mdp.generalized_vel,
@@ -57,3 +46,7 @@ def hopping(env: ManagerBasedRlEnv, height: Interval = HEIGHT, speed: Positive =
 def _is_up(env: ManagerBasedRlEnv, height: tuple[float, float]) -> Tensor:
     heights = env.robot.body_com_pos[..., 2]
     return mdp.tolerance(heights[:, body(env, "torso")] - heights[:, body(env, "foot")], height)
+
+
+stand = variant(_task, "Stand up and stay up, with little control. Episodes start in random poses.", reward=standing)
+hop = variant(_task, "Hop forwards. Episodes start in random poses.", reward=hopping)

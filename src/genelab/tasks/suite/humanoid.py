@@ -9,31 +9,15 @@ from genelab import mdp
 from genelab.core.math import quat_apply_inverse
 from genelab.core.ranges import NonNegative, Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.tasks.suite.base import body, length, small_control, suite_task
+from genelab.tasks.suite.base import body, length, small_control, suite_task, variant
 
 LIMBS = ("left_hand", "left_foot", "right_hand", "right_foot")
-
-
-def stand(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Stand still. Every episode starts upright, with straight legs, a little above the ground."""
-    return _task(play, speed=0.0)
-
-
-def walk(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Walk in any direction. Every episode starts upright, with straight legs, a little above the ground."""
-    return _task(play, speed=1.0)
-
-
-def run(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Run in any direction. Every episode starts upright, with straight legs, a little above the ground."""
-    return _task(play, speed=10.0)
 
 
 def _task(play: bool, speed: float) -> ManagerBasedRlEnvCfg:
     return suite_task(
         "humanoid",
-        dt=0.005,
-        substeps=5,
+        times=(0.005, 5),
         observations={
             "joint_angles": mdp.joint_pos,
             "head_height": head_height,
@@ -46,6 +30,11 @@ def _task(play: bool, speed: float) -> ManagerBasedRlEnvCfg:
         camera="side",
         play=play,
     )
+
+
+stand = variant(_task, "Stand still. Every episode starts upright, a little above the ground.", speed=0.0)
+walk = variant(_task, "Walk in any direction. Every episode starts upright, a little above the ground.", speed=1.0)
+run = variant(_task, "Run in any direction. Every episode starts upright, a little above the ground.", speed=10.0)
 
 
 def head_height(env: ManagerBasedRlEnv) -> Tensor:

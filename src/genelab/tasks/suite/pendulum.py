@@ -18,8 +18,7 @@ def swingup(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swing the pole up and hold it. The motor is too weak to lift it at once; only an upright pole is rewarded."""
     return suite_task(
         "pendulum",
-        dt=0.01,
-        substeps=2,
+        times=(0.01, 2),
         observations={"orientation": orientation, "velocity": mdp.generalized_vel},
         reward=upright,
         start=partial(mdp.ScatterJoints, circle=(0.0, math.pi)),

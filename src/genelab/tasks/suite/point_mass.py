@@ -12,8 +12,7 @@ def easy(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Bring the mass to the target in the middle and hold it there with little control."""
     return suite_task(
         "point_mass",
-        dt=0.02,
-        substeps=1,
+        times=(0.02, 1),
         observations={"position": mdp.joint_pos, "velocity": mdp.generalized_vel},
         reward=near_target,
         start=mdp.ScatterJoints,

@@ -9,7 +9,7 @@ from genelab import mdp
 from genelab.core.ranges import Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp import RingCommandCfg
-from genelab.tasks.suite.base import body, length, suite_task
+from genelab.tasks.suite.base import body, length, suite_task, variant
 
 FINGER = 0.01
 """Radius of the finger, metres."""
@@ -21,8 +21,7 @@ def easy(play: bool = False, radius: float = 0.05) -> ManagerBasedRlEnvCfg:
     ring = RingCommandCfg(middle=(0.0, 0.0, 0.01), plane="xy", low=low, high=high, marker="target")
     return suite_task(
         "reacher",
-        dt=0.005,
-        substeps=4,
+        times=(0.005, 4),
         observations={"position": mdp.joint_pos, "to_target": to_target, "velocity": mdp.generalized_vel},
         reward=partial(reached, radii=radius + FINGER),
         start=mdp.ScatterJoints,
@@ -34,9 +33,7 @@ def easy(play: bool = False, radius: float = 0.05) -> ManagerBasedRlEnvCfg:
     )
 
 
-def hard(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Bring the finger to a small target, which is elsewhere in every episode."""
-    return easy(play, radius=0.015)
+hard = variant(easy, "Bring the finger to a small target, which is elsewhere in every episode.", radius=0.015)
 
 
 def to_target(env: ManagerBasedRlEnv) -> Tensor:

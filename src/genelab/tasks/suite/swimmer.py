@@ -26,8 +26,7 @@ def swimmer6(play: bool = False) -> ManagerBasedRlEnvCfg:
     place = PlaceCommandCfg(low=low, high=high, near_share=0.2, near_size=0.15, marker="target")
     return suite_task(
         partial(chain, links=6),
-        dt=0.003,
-        substeps=10,
+        times=(0.003, 10),
         observations={
             "joints": partial(mdp.joint_pos, skip=3),
             "to_target": nose_to_target,

@@ -9,15 +9,14 @@ from torch import Tensor
 from genelab import mdp
 from genelab.core.ranges import NonNegative, Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.tasks.suite.base import body, suite_task
+from genelab.tasks.suite.base import body, suite_task, variant
 
 
 def stand(play: bool = False, speed: float = 0.0) -> ManagerBasedRlEnvCfg:
     """Stand up and stay upright. Episodes start in random poses."""
     return suite_task(
         "walker",
-        dt=0.0025,
-        substeps=10,
+        times=(0.0025, 10),
         observations={"orientations": orientations, "height": height, "velocity": mdp.generalized_vel},
         reward=partial(upright_at_speed, speed=speed),
         start=mdp.ScatterJoints,
@@ -26,14 +25,8 @@ def stand(play: bool = False, speed: float = 0.0) -> ManagerBasedRlEnvCfg:
     )
 
 
-def walk(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Walk forwards, upright. Episodes start in random poses."""
-    return stand(play, speed=1.0)
-
-
-def run(play: bool = False) -> ManagerBasedRlEnvCfg:
-    """Run forwards, upright. Episodes start in random poses."""
-    return stand(play, speed=8.0)
+walk = variant(stand, "Walk forwards, upright. Episodes start in random poses.", speed=1.0)
+run = variant(stand, "Run forwards, upright. Episodes start in random poses.", speed=8.0)
 
 
 def orientations(env: ManagerBasedRlEnv) -> Tensor:
