@@ -21,6 +21,7 @@ from genelab.core.stats import interquartile_mean
 from genelab.core.table import Table, cell
 from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS
 from genelab.experiment import describe
+from genelab.rl.playground_specs import PLAYGROUND_SPECS
 from genelab.rl.vocabulary import vocabulary_table
 from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
 from genelab.tasks.suite import ROWS as SUITE_ROWS
@@ -91,10 +92,15 @@ def task_page() -> str:
         if spec.published:
             lines += [f"Published result: {spec.published}.", ""]
         lines += task_tables(spec)
-        for name, changes in (load(spec.presets) if spec.presets else {}).items():
+        presets = load(spec.presets) if spec.presets else {}
+        for name, changes in presets.items():
+            if name in PLAYGROUND_SPECS:
+                continue
             rows = [(f"`{path}`", show(value)) for path, value in changes.items()]
             table = Table(("path", "value"), rows)
             lines += [f"**Preset `{name}`**, as changes of these values", "", table.markdown(), ""]
+        if named := [f"`{name}`" for name in presets if name in PLAYGROUND_SPECS]:
+            lines += [f"Presets {', '.join(named)}: [settings of PPO](backends.md#settings-of-ppo).", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -222,7 +228,8 @@ def results_table() -> str:
         runs = sorted((_run(path) for path in directory.glob("seed_*")), key=lambda run: run["seed"])
         returns = [run["return"] for run in runs]
         middle, (low, high) = interquartile_mean(returns)
-        success = {f"{share:.0%}" for share in (f([run["success"] for run in runs]) for f in (min, max))}
+        shares = [run["success"] for run in runs if run["success"] is not None]
+        success = {f"{share:.0%}" for share in (min(shares), max(shares))} if shares else set()
         seconds = statistics.median(run["seconds"] for run in runs)
         rows.append(
             (

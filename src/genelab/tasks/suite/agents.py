@@ -3,6 +3,7 @@
 from typing import Any
 
 from genelab.rl.cfg import RslRlDistributionCfg, RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
+from genelab.rl.playground_specs import PLAYGROUND_SPECS
 
 
 def ppo() -> RslRlOnPolicyRunnerCfg:
@@ -32,5 +33,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "agent.max_iterations": 650,
         "agent.critic.hidden_dims": (128, 128),
         "agent.algorithm.num_learning_epochs": 4,
-    }
+    },
+    **PLAYGROUND_SPECS,
 }
