@@ -5,11 +5,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.text import Text
 
 PLAIN_INTERVAL_S = 5.0
 """Time between two plain lines about the same work."""
@@ -18,20 +17,17 @@ REDRAW_S = 3.0
 """Time between two drawings of a live text, which reads files that may be long."""
 
 
-def say(line: object = "") -> None:
+def say(line: object = "", stream: TextIO | None = None) -> None:
     """Print a line at once, above the live lines if there are any.
 
+    If whoever read the stream is gone, that is no reason to stop: the rest goes nowhere.
     Not by `typer.echo`: it looks for the file behind standard output, and so writes into the middle of a live line.
     """
-    _print(line, sys.stdout)
-
-
-def _print(line: object, stream: TextIO) -> None:
-    """Print a line at once. If whoever read the stream is gone, that is no reason to stop: the rest goes nowhere."""
+    out: TextIO = stream or sys.stdout
     try:
-        print(line, file=stream, flush=True)
+        print(line, file=out, flush=True)
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 def duration(seconds: float) -> str:
@@ -75,20 +71,29 @@ class Row:
         return f"ETA {duration(left)}"
 
 
-class Display(Protocol):
-    """Shows rows as they are updated."""
+class Display:
+    """Shows rows as they are updated: here in plain lines, without control codes."""
+
+    def __init__(self, interval_s: float, keep: bool):
+        self._interval_s, self._keep = interval_s, keep
+        self._rows: list[Row] = []
 
     def row(self, label: str, total: int, unit: str, start: int = 0) -> Row:
         """Add a piece of work of `total` units, of which `start` were done before."""
-        ...
+        self._rows.append(Row(self, label, total, unit, start))
+        return self._rows[-1]
 
     def show(self, row: Row) -> None:
         """Called when a row has changed."""
-        ...
+        now = time.monotonic()
+        last = self._keep and row.done >= row.total
+        if now - row.shown >= self._interval_s or last:
+            row.shown = now
+            parts = (f"{row.label}: {row.unit} {row.done}/{row.total}", row.status, row.eta)
+            say(", ".join(part for part in parts if part), sys.stdout if self._keep else sys.stderr)
 
     def close(self) -> None:
         """Give the terminal back."""
-        ...
 
 
 def open_display(interval_s: float = PLAIN_INTERVAL_S, keep: bool = True) -> Display:
@@ -97,7 +102,7 @@ def open_display(interval_s: float = PLAIN_INTERVAL_S, keep: bool = True) -> Dis
     `keep`: what was reached in the end stays to be read. Otherwise a result follows, and plain lines go to standard
     error: what a command writes to a file is the same every time.
     """
-    return _Live(keep) if on_terminal() else _Lines(interval_s, keep)
+    return (_Live if on_terminal() else Display)(interval_s, keep)
 
 
 def on_terminal() -> bool:
@@ -136,42 +141,15 @@ def describe(metrics: dict[str, float]) -> str:
     return ", ".join(parts)
 
 
-class _Lines:
-    """Plain lines: no control codes."""
-
-    def __init__(self, interval_s: float, keep: bool):
-        self._interval_s, self._keep = interval_s, keep
-
-    def row(self, label: str, total: int, unit: str, start: int = 0) -> Row:
-        return Row(self, label, total, unit, start)
-
-    def show(self, row: Row) -> None:
-        now = time.monotonic()
-        last = self._keep and row.done >= row.total
-        if now - row.shown < self._interval_s and not last:
-            return
-        row.shown = now
-        parts = (f"{row.label}: {row.unit} {row.done}/{row.total}", row.status, row.eta)
-        line = ", ".join(part for part in parts if part)
-        _print(line, sys.stdout if self._keep else sys.stderr)
-
-    def close(self) -> None:
-        """Nothing is left to clear."""
-
-
-class _Live:
+class _Live(Display):
     """One line per row at the bottom of the terminal, drawn anew a few times a second."""
 
-    def __init__(self, keep: bool):
+    def __init__(self, interval_s: float, keep: bool):
         from rich.live import Live
 
-        self._rows: list[Row] = []
+        super().__init__(interval_s, keep)
         self._live: Any = Live(self, refresh_per_second=4, transient=not keep)
         self._live.start()
-
-    def row(self, label: str, total: int, unit: str, start: int = 0) -> Row:
-        self._rows.append(Row(self, label, total, unit, start))
-        return self._rows[-1]
 
     def show(self, row: Row) -> None:
         """The line is drawn by the clock, not by every update."""
@@ -180,23 +158,20 @@ class _Live:
         self._live.stop()
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
-        label = max((len(row.label) for row in self._rows), default=0)
-        for row in self._rows:
-            yield self._line(row, label, options)
-
-    def _line(self, row: Row, label: int, options: "ConsoleOptions") -> "Text":
         from rich.text import Text
 
+        label = max((len(row.label) for row in self._rows), default=0)
         full, rest = ("#", "-") if options.ascii_only else ("━", "━")
-        filled = min(BAR_WIDTH, BAR_WIDTH * row.done // max(1, row.total))
-        line = Text.assemble(
-            f"{row.label:<{label}} ",
-            (full * filled, "green" if row.done >= row.total else "cyan"),
-            (rest * (BAR_WIDTH - filled), "bright_black"),
-            f" {row.done}/{row.total} {row.unit}s",
-            (f" {row.eta}" if row.eta else "", "cyan"),
-            f"  {row.status}" if row.status else "",
-            no_wrap=True,
-        )
-        line.truncate(options.max_width, overflow="ellipsis")
-        return line
+        for row in self._rows:
+            filled = min(BAR_WIDTH, BAR_WIDTH * row.done // max(1, row.total))
+            line = Text.assemble(
+                f"{row.label:<{label}} ",
+                (full * filled, "green" if row.done >= row.total else "cyan"),
+                (rest * (BAR_WIDTH - filled), "bright_black"),
+                f" {row.done}/{row.total} {row.unit}s",
+                (f" {row.eta}" if row.eta else "", "cyan"),
+                f"  {row.status}" if row.status else "",
+                no_wrap=True,
+            )
+            line.truncate(options.max_width, overflow="ellipsis")
+            yield line
