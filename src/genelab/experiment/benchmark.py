@@ -27,7 +27,6 @@ from genelab.rl.backends import BACKENDS
 from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
 
 _FIELDS: dict[str, Any] = {"task": str, "checkpoint": str, "episodes": Count, "seed": Seed, "num_envs": Count}
-_REQUIRED = ("task", "checkpoint")
 MEASURED = ("return_mean", "return_std", "return_ci95", "length_mean", "length_ci95", "success_rate")
 """Metrics of an evaluation that a report keeps."""
 
@@ -88,7 +87,7 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
         if not isinstance(entry, dict):
             raise UserError(f"{label}: expected an object, got {type(entry).__name__}")
         refuse_unknown(label, entry, _FIELDS)
-        check_record(label, entry, _FIELDS, _REQUIRED)
+        check_record(label, entry, _FIELDS, ("task", "checkpoint"))
         try:
             find(entry["task"])
             entry["path"] = str(resolve_checkpoint(entry["checkpoint"], entry["task"], relative_to=path.parent))

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -126,11 +126,8 @@ def live_text(draw: Callable[[], str]) -> Iterator[None]:
 @contextmanager
 def progress(label: str, total: int, unit: str) -> Iterator[Row]:
     """Show one piece of work for as long as the context lasts; its result is what comes after."""
-    display = open_display(keep=False)
-    try:
+    with closing(open_display(keep=False)) as display:
         yield display.row(label, total, unit)
-    finally:
-        display.close()
 
 
 def describe(metrics: dict[str, float]) -> str:

@@ -60,39 +60,33 @@ def read_reference(path: Path, entries: list[dict[str, Any]]) -> list[dict[str, 
 
 def compare_with_reference(result: dict[str, Any], reference: dict[str, Any], tolerance: float) -> dict[str, Any]:
     """How a result differs from an earlier one, in each that the gate looks at, and in which of them it is worse."""
-    now, before = result["num_episodes"], reference["num_episodes"]
-    means = ("return_ci95", "length_ci95")
-    chance = {name: math.hypot(result.get(name, 0.0), reference.get(name, 0.0)) for name in means}
-    shorter_is_better = bool(result.get("success_ends_episode") or reference.get("success_ends_episode"))
-    compared = {
-        "return_mean": _difference(reference["return_mean"], result["return_mean"], tolerance, chance["return_ci95"]),
-        "length_mean": _difference(
-            reference["length_mean"], result["length_mean"], tolerance, chance["length_ci95"], shorter_is_better
-        ),
-    }
-    if result.get("success_rate") is not None and reference.get("success_rate") is not None:
-        rates = reference["success_rate"], result["success_rate"]
-        compared["success_rate"] = _difference(*rates, tolerance, _chance_of_drop(rates, (before, now)))
-    failed = _per_episode(reference, before), _per_episode(result, now)
-    spread = _chance_of_drop((1.0 - failed[0], 1.0 - failed[1]), (before, now))
-    compared["failed_worlds"] = _difference(*failed, tolerance, spread, less_is_better=True)
+    both = (reference, result)
+    counts = (reference["num_episodes"], result["num_episodes"])
+    shorter_is_better = any(one.get("success_ends_episode") for one in both)
+    compared = {}
+    for what, less_is_better in (("return", False), ("length", shorter_is_better)):
+        means = (reference[f"{what}_mean"], result[f"{what}_mean"])
+        chance = math.hypot(*(one.get(f"{what}_ci95", 0.0) for one in both))
+        compared[f"{what}_mean"] = _difference(means, tolerance, chance, less_is_better)
+    if all(one.get("success_rate") is not None for one in both):
+        rates = (reference["success_rate"], result["success_rate"])
+        compared["success_rate"] = _difference(rates, tolerance, _chance_of_drop(rates, counts))
+    # The share of episodes in which the physics broke down. A report that does not say so had none.
+    before, now = (min(1.0, one.get("failed_worlds", 0) / one["num_episodes"]) for one in both)
+    spread = _chance_of_drop((1.0 - before, 1.0 - now), counts)
+    compared["failed_worlds"] = _difference((before, now), tolerance, spread, less_is_better=True)
     broke = [name for name, comparison in compared.items() if comparison["regression"]]
     return {**compared, "broke": broke, "regression": bool(broke)}
 
 
 def _difference(
-    before: float, now: float, tolerance: float, ci95: float, less_is_better: bool = False
+    values: tuple[float, float], tolerance: float, ci95: float, less_is_better: bool = False
 ) -> dict[str, Any]:
+    before, now = values
     loss = now - before if less_is_better else before - now
     allowed = tolerance * abs(before)
-    # A value that is not finite is no better than anything: it must not pass.
-    return {
-        "reference": before,
-        "loss": loss,
-        "allowed": allowed,
-        "ci95": ci95,
-        "regression": not loss <= max(allowed, ci95),
-    }
+    regression = not loss <= max(allowed, ci95)  # a value that is not finite is no better than anything
+    return {"reference": before, "loss": loss, "allowed": allowed, "ci95": ci95, "regression": regression}
 
 
 def _chance_of_drop(rates: tuple[float, float], counts: tuple[int, int]) -> float:
@@ -102,8 +96,3 @@ def _chance_of_drop(rates: tuple[float, float], counts: tuple[int, int]) -> floa
     """
     (before, now), (many, few) = rates, counts
     return math.hypot(before - wilson(before, many)[0], wilson(now, few)[1] - now)
-
-
-def _per_episode(result: dict[str, Any], episodes: int) -> float:
-    """The share of episodes in which the physics broke down. A report that does not say so had none."""
-    return min(1.0, result.get("failed_worlds", 0) / episodes)

@@ -4,6 +4,7 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -56,17 +57,13 @@ def now() -> str:
 
 
 def _git(directory: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(directory), *arguments]
-    return subprocess.run(
-        command, capture_output=True, encoding="utf-8", errors="replace", check=True, timeout=10
-    ).stdout.strip()
+    options = {"stderr": subprocess.DEVNULL, "encoding": "utf-8", "errors": "replace", "timeout": 10}
+    return subprocess.check_output(["git", "-C", str(directory), *arguments], **options).strip()
 
 
 def _cpu_name() -> str:
-    try:
+    with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    except OSError:
-        pass
     return platform.processor() or "unknown"

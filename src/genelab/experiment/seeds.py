@@ -1,8 +1,8 @@
 """The same training with several seeds, one process each. Repeated, it continues what is unfinished."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from genelab.core.errors import UserError
 from genelab.core.json_data import flatten
 from genelab.core.run_files import RUN_FILE, seed_directory
 from genelab.experiment.launch import LocalProcesses, threads_each, work_through
-from genelab.experiment.run.directory import Run
+from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
 from genelab.experiment.run.seed_lines import SeedLines
 from genelab.experiment.run.summary import differences, summarise
@@ -38,9 +38,7 @@ def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Cal
     """
     threads = threads_each(parallel, len(seeds))
     setup = resolve_training(request)  # a mistake is found here, once, and not in every child
-    parent = request.log_dir
-    if parent is None:
-        parent = Path("logs/multi-seed") / request.task / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    parent = request.log_dir or new_directory("multi-seed", request.task)
     with locked(parent):
         say(f"runs: {parent}")
         if threads is not None:
@@ -57,7 +55,7 @@ def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Cal
             else:
                 unfinished[directory] = seed
         agent_cfg = setup.agent_cfg
-        with SeedLines(unfinished, agent_cfg.max_iterations, agent_cfg.unit, say) as lines:
+        with closing(SeedLines(unfinished, agent_cfg.max_iterations, agent_cfg.unit, say)) as lines:
             completed = work_through(unfinished, next_command, LocalProcesses(threads), parallel, lines)
         if not completed:
             say(f"stopped; go on with the same command and --log-dir {parent}")
@@ -85,34 +83,22 @@ def training_command(
 
 def changes(run: Run, request: TrainRequest, setup: Setup) -> list[str]:
     """What a run was not begun with, of what is asked for now."""
-    asked = {
-        "task": request.task,
-        "warm_start_sha256": None if request.checkpoint is None else file_digest(request.checkpoint, request.task),
-        "evaluation": None if request.evaluation is None else asdict(request.evaluation),
-    }
+    weights = None if request.checkpoint is None else file_digest(request.checkpoint, request.task)
+    evaluation = None if request.evaluation is None else asdict(request.evaluation)
+    asked = {"task": request.task, "warm_start_sha256": weights, "evaluation": evaluation}
     names = {"task": "task", "warm_start_sha256": "--checkpoint", "evaluation": "--eval-every"}
-    env_cfg, agent_cfg = run.configs()
-    configs = [
-        flatten({"env": to_dict(env), "agent": to_dict(agent)})
-        for env, agent in ((env_cfg, agent_cfg), (setup.env_cfg, setup.agent_cfg))
-    ]
+    both = (run.configs(), (setup.env_cfg, setup.agent_cfg))
+    configs = [flatten({"env": to_dict(env), "agent": to_dict(agent)}) for env, agent in both]
     return [names[key] for key, value in asked.items() if run.meta.get(key) != value] + differences(*configs)
 
 
 def _arguments(request: TrainRequest, threads: int | None) -> list[str]:
     """The arguments of a new run, but for its seed and directory."""
     arguments = [word for path, value in request.overrides for word in (f"--{path}", value)]
-    options: dict[str, Any] = {
-        "--preset": request.preset,
-        "--backend": request.backend,
-        "--checkpoint": request.checkpoint,
-    }
+    options: dict[str, Any] = {f"--{name}": getattr(request, name) for name in ("preset", "backend", "checkpoint")}
     if threads is not None and "--env.simulation.threads" not in arguments:
         options["--env.simulation.threads"] = threads
     if request.evaluation is not None:
         options |= {f"--eval-{name.replace('_', '-')}": v for name, v in asdict(request.evaluation).items()}
-    return [
-        request.task,
-        *arguments,
-        *(str(word) for option in options.items() if option[1] is not None for word in option),
-    ]
+    given = (str(word) for option in options.items() if option[1] is not None for word in option)
+    return [request.task, *arguments, *given]

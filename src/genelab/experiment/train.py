@@ -52,13 +52,8 @@ class TrainRequest:
 
 def resolve_training(request: TrainRequest) -> Setup:
     """The configs of a request, with every mistake in it found."""
-    setup = resolve(
-        request.task,
-        preset=request.preset,
-        backend=request.backend,
-        overrides=request.overrides,
-        unused=UNUSED_IN_TRAINING,
-    )
+    choice = {"preset": request.preset, "backend": request.backend, "overrides": request.overrides}
+    setup = resolve(request.task, **choice, unused=UNUSED_IN_TRAINING)
     if not setup.trains or setup.agent_cfg is None:
         raise UserError(f"task '{request.task}' cannot be trained: it has no agent config")
     setup.agent_cfg.check_samples(setup.env_cfg.num_envs)
@@ -72,11 +67,10 @@ def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Ru
     backends.learner_class(setup.agent_cfg)  # an error if its library is missing
     if setup.agent_cfg.torch_threads > 0:
         torch.set_num_threads(setup.agent_cfg.torch_threads)
-    _announce(setup, say)
+    for line in (f"preset: {setup.preset}", *(f"  {change}" for change in setup.preset_changes), *setup.changes):
+        say(str(line))
     env = ManagerBasedRlEnv(setup.env_cfg, seed=setup.agent_cfg.seed)
-    warm_start = None
-    if request.checkpoint is not None:
-        warm_start = read_warm_start(request.checkpoint, request.task)
+    warm_start = None if request.checkpoint is None else read_warm_start(request.checkpoint, request.task)
     directory = request.log_dir or new_directory(backend.name, request.task)
     require_plain_name(directory)
     with locked(directory):
@@ -96,45 +90,39 @@ def resume(
     require_plain_name(directory)
     Run.open(directory)  # an error if there is none, before anything is written
     with locked(directory):
-        return _resume_locked(task, directory, overrides, say)
-
-
-def _resume_locked(
-    task: str, directory: Path, overrides: list[tuple[str, str]], say: Callable[[str], None]
-) -> tuple[Run, TrainResult]:
-    run = Run.open(directory)
-    if run.meta["task"] != task:
-        raise UserError(f"'{directory}' is a run of task '{run.meta['task']}', not of '{task}'")
-    env_cfg, agent_cfg = run.configs()
-    roots = {"env": env_cfg, "agent": agent_cfg}
-    changes = apply_typed(roots, overrides)
-    validate(roots)
-    for change in changes:
-        if change.old != change.new and change.path != "agent.max_iterations":
+        run = Run.open(directory)
+        if run.meta["task"] != task:
+            raise UserError(f"'{directory}' is a run of task '{run.meta['task']}', not of '{task}'")
+        env_cfg, agent_cfg = run.configs()
+        roots = {"env": env_cfg, "agent": agent_cfg}
+        changes = apply_typed(roots, overrides)
+        validate(roots)
+        for change in changes:
+            if change.old != change.new and change.path != "agent.max_iterations":
+                raise UserError(
+                    f"{change.path} cannot change in a resumed run, which continues exactly: "
+                    "start a new run from its weights with --checkpoint"
+                )
+            say(str(change))
+        torch.set_num_threads(run.meta["torch_threads"])
+        state = run.load_state()
+        iteration = state["checkpoint"]["iter"] if state else 0
+        run.check_records(iteration)
+        if changes and agent_cfg.max_iterations < iteration:  # whole rollouts may go a little beyond it
             raise UserError(
-                f"{change.path} cannot change in a resumed run, which continues exactly: "
-                "start a new run from its weights with --checkpoint"
+                f"the run is at {agent_cfg.unit} {iteration}, beyond agent.max_iterations {agent_cfg.max_iterations}"
             )
-        say(str(change))
-    torch.set_num_threads(run.meta["torch_threads"])
-    state = run.load_state()
-    iteration = state["checkpoint"]["iter"] if state else 0
-    run.check_records(iteration)
-    if changes and agent_cfg.max_iterations < iteration:  # whole rollouts may go a little beyond it
-        raise UserError(
-            f"the run is at {agent_cfg.unit} {iteration}, beyond agent.max_iterations {agent_cfg.max_iterations}"
-        )
-    say(f"run: {directory}, resumed at {agent_cfg.unit} {iteration} of {agent_cfg.max_iterations}")
-    env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
-    began_with = run.meta.get("warm_start")
-    weights = None
-    if began_with and not state:  # killed before its first save
-        weights = read_warm_start(Path(began_with), task)
-        if run.meta.get("warm_start_sha256") not in (None, file_digest(Path(began_with), task)):
-            raise UserError(f"'{began_with}', which the run began with, has changed since: start a new run")
-    run.keep_agent_config(agent_cfg)
-    run.mark_running()
-    return run, _train_in(run, env, agent_cfg, weights, say)
+        say(f"run: {directory}, resumed at {agent_cfg.unit} {iteration} of {agent_cfg.max_iterations}")
+        env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
+        began_with = run.meta.get("warm_start")
+        weights = None
+        if began_with and not state:  # killed before its first save
+            weights = read_warm_start(Path(began_with), task)
+            if run.meta.get("warm_start_sha256") not in (None, file_digest(Path(began_with), task)):
+                raise UserError(f"'{began_with}', which the run began with, has changed since: start a new run")
+        run.keep_agent_config(agent_cfg)
+        run.mark_running()
+        return run, _train_in(run, env, agent_cfg, weights, say)
 
 
 def _train_in(
@@ -145,11 +133,8 @@ def _train_in(
         try:
             viewer = open_viewer(env) if env.cfg.simulation.vis else None
             evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
-            infos = {
-                **{key: run.meta[key] for key in _SOURCE_KEYS},
-                "agent": to_dict(agent_cfg),
-                "env_changes": run.meta["env_changes"],
-            }
+            infos = {key: run.meta[key] for key in _SOURCE_KEYS}
+            infos |= {"agent": to_dict(agent_cfg), "env_changes": run.meta["env_changes"]}
             hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation)
             result = backends.train(env, agent_cfg, run, infos, hooks, warm_start)
             status = "finished" if result.finished else "stopped"
@@ -197,14 +182,6 @@ def _stop_on_signal(run: Run) -> Iterator[None]:
     finally:
         for name, handler in previous.items():
             signal.signal(name, handler)
-
-
-def _announce(setup: Setup, say: Callable[[str], None]) -> None:
-    say(f"preset: {setup.preset}")
-    for change in setup.preset_changes:
-        say(f"  {change}")
-    for change in setup.changes:
-        say(str(change))
 
 
 def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, Any]:

@@ -40,8 +40,7 @@ class RunState:
     @functools.cached_property
     def score(self) -> float | None:
         """total_reward_ma over the training episodes so far."""
-        rows = self.data.rows if self.data else ()
-        returns = [value for row in rows if (value := finite(row.get("return_mean"))) is not None]
+        returns = self.data.values("return_mean") if self.data else []
         return total_reward_ma(returns) if returns else None
 
     @property
@@ -52,7 +51,7 @@ class RunState:
 
     def evaluated(self, metric: str) -> float | None:
         """A metric of eval.json."""
-        return finite(((self.data and self.data.evaluation) or {}).get("metrics", {}).get(metric))
+        return finite(self.data.evaluated.get(metric)) if self.data else None
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,8 @@ def _look_at_row(row: Row, active: bool = False) -> RowState:
     runs = []
     for directory, seed in row.runs.items():
         try:
-            data = _read(directory, *(_changed(directory / name) for name in (RUN_FILE, METRICS_FILE, EVAL_FILE)))
+            files = [directory / name for name in (RUN_FILE, METRICS_FILE, EVAL_FILE)]
+            data = _read(directory, *(path.stat().st_mtime_ns if path.exists() else 0 for path in files))
             runs.append(RunState(row, seed, data, *_judge(directory, data, active)))
         except UserError as error:
             runs.append(RunState(row, seed, None, "failed", str(error)))
@@ -144,10 +144,6 @@ def _fault(log: Path) -> str:
     text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
     match = _ERROR.fullmatch(text.rstrip().rpartition("\n")[2])
     return (match["line"] or match["name"]) if match else ""
-
-
-def _changed(path: Path) -> int:
-    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 @functools.lru_cache(maxsize=1024)

@@ -25,7 +25,7 @@ METRICS = (
 
 def run_table(runs: Iterable[RunState]) -> Table:
     """How every run stands."""
-    return _table(map(_run, runs))
+    return _table([_run(run) for run in runs])
 
 
 def _run(run: RunState) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def in_words(states: Sequence[RowState]) -> str:
 
 def row_table(states: Iterable[RowState]) -> Table:
     """What every row reached, from the files of its runs."""
-    return _table(map(_row, states))
+    return _table([_row(state) for state in states])
 
 
 def _row(state: RowState) -> dict[str, Any]:
@@ -124,9 +124,8 @@ def write_table(campaign: Campaign, out: Path | None) -> tuple[Table, Path, Path
     return table, path, data
 
 
-def _table(records: Iterable[dict[str, Any]]) -> Table:
-    rows = list(records)
-    return Table(list(rows[0]) if rows else (), [list(row.values()) for row in rows])
+def _table(records: list[dict[str, Any]]) -> Table:
+    return Table(list(records[0]) if records else (), [list(record.values()) for record in records])
 
 
 def _millions(frames: float | None) -> float | None:

@@ -80,12 +80,7 @@ def colour(index: int) -> str:
 
 @functools.cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader(__name__),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=True, undefined=StrictUndefined)
+    environment.loader = PackageLoader(__name__)
     environment.filters["colour"] = colour
     return environment

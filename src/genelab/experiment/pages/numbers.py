@@ -24,8 +24,8 @@ def number(value: float | None, digits: int = 4) -> str:
     """A value in a table: significant digits, no padding zeros, no surprises with large and small ones."""
     if value is None:
         return DASH
-    if abs(value) >= 10**digits:
-        return _minus(f"{value:,.0f}" if abs(value) < 1e9 else _short_exponent(f"{value:.{digits}g}"))
+    if 10**digits <= abs(value) < 1e9:
+        return _minus(f"{value:,.0f}")
     return _minus(_short_exponent(f"{value:.{digits}g}"))
 
 
@@ -67,13 +67,11 @@ def ticks(low: float, high: float, count: int) -> list[float]:
     if not high > low:
         return [low]
     magnitude = 10.0 ** math.floor(math.log10(high - low))
-    found = [_multiples(magnitude * factor, low, high) for factor in (0.1, 0.2, 0.25, 0.5, 1, 2, 2.5, 5)]
+    found = []
+    for step in (magnitude * factor for factor in (0.1, 0.2, 0.25, 0.5, 1, 2, 2.5, 5)):
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        found.append([index * step for index in range(first, last + 1)])
     return min(found, key=lambda values: abs(len(values) - count))  # the first, so the denser, of equally good ones
-
-
-def _multiples(step: float, low: float, high: float) -> list[float]:
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [index * step for index in range(first, last + 1)]
 
 
 def log_ticks(low: float, high: float, count: int) -> list[float]:

@@ -13,14 +13,7 @@ from typing import Any
 import numpy as np
 
 from genelab.experiment.pages import colour
-from genelab.experiment.pages.numbers import (
-    log_tick_labels,
-    log_ticks,
-    number,
-    tick_labels,
-    ticks,
-    time_unit,
-)
+from genelab.experiment.pages.numbers import log_tick_labels, log_ticks, number, tick_labels, ticks, time_unit
 
 LOG_RATIO = 100.0
 """Positive values that span more than this are shown on a logarithmic scale where a plot allows it."""
@@ -167,9 +160,8 @@ def line_plot(
         points = _points(curve.mean, x, y, buckets)
         shapes += _line(points, f"line {colour(curve.index)}", label, layout.markers)
     shapes.append(_path("cross", f"M0,{top}V{y.start:g}"))
-    data = {"data-x": x.attribute, "data-y": y.attribute, "data-unit": axis} | (
-        {"data-percent": ""} if fraction else {}
-    )
+    data = {"data-x": x.attribute, "data-y": y.attribute, "data-unit": axis}
+    data |= {"data-percent": ""} if fraction else {}
     return Plot(_in_words(name, curves), layout.width, layout.height, shapes, data)
 
 
@@ -254,7 +246,7 @@ def _y_scale(values: np.ndarray, bottom: float, top: float, may_be_log: bool, fr
 
 def _y_axis(y: Scale, layout: Layout, right: float, fraction: bool) -> Iterator[Shape]:
     if fraction:
-        values = [0.0, 0.5, 1.0] if layout.y_ticks < 4 else [0.0, 0.25, 0.5, 0.75, 1.0]
+        values = ticks(0.0, 1.0, 3 if layout.y_ticks < 4 else 5)
         labels = [f"{100 * value:.0f}%" for value in values]
     elif y.log:
         values = log_ticks(10**y.low, 10**y.high, layout.y_ticks)

@@ -34,7 +34,7 @@ def campaign_page(campaign: Campaign) -> str:
     lines = {"line": "return of training episodes over frames, mean over seeds", "band": "lowest to highest seed"}
     header = {"title": campaign.file.stem, "words": in_words(states).split(", ")}
     figures = [_figure([state for state in states if state.row.task == task], specs) for task in campaign.tasks]
-    legend = Legend(names, lines | {"target": "target"}, several=True)
+    legend = Legend(names, lines | {"target": "target"})
     runs = run_table(run for state in states for run in state.runs)
     sections = [
         Section("table", "Rows", {"table": _page_table(row_table(states), ELSEWHERE), "note": METRICS}, "rows"),

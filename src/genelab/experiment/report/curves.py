@@ -51,7 +51,6 @@ class Legend:
     names: list[Cell]
     meanings: dict[str, str]
     """Kind of mark to what it means."""
-    several: bool
 
 
 def learning_curves(entries: Sequence[Entry]) -> Section:
@@ -77,10 +76,7 @@ def small_multiples(entries: Sequence[Entry]) -> list[Section]:
     sections = []
     for word, keys in grouped.items():
         title, explanation = GROUPS.get(word, (word.replace("_", " ").capitalize(), ""))
-        drawn = [
-            figure(entries, key.removeprefix(f"{word}/"), of_metric(key, "steps"), SMALL, key=key, draw_seeds=False)
-            for key in keys
-        ]
+        drawn = [figure(entries, k.removeprefix(f"{word}/"), of_metric(k, "steps"), SMALL, key=k) for k in keys]
         figures = [one for one in drawn if one is not None]
         if figures:
             data = {"explanation": explanation, "legend": legend(entries, lines=False), "figures": figures}
@@ -89,30 +85,16 @@ def small_multiples(entries: Sequence[Entry]) -> list[Section]:
 
 
 def figure(
-    entries: Sequence[Entry],
-    title: str,
-    read: Reader,
-    layout: Layout,
-    *,
-    axis: str = "steps",
-    key: str = "",
-    draw_seeds: bool = True,
+    entries: Sequence[Entry], title: str, read: Reader, layout: Layout, *, axis: str = "steps", key: str = ""
 ) -> Figure | None:
-    """A plot with its name and the newest values; None if no entry has the data."""
+    """A plot with its name and the newest values; None if no entry has the data. Small ones leave the seeds out."""
     found = curves(entries, read)
     if not found:
         return None
     fraction = key == "success_rate" or key.startswith("termination/")
-    drawn = line_plot(
-        found,
-        title,
-        layout,
-        axis=axis,
-        may_be_log=key.startswith("loss/") or key in HOME,
-        fraction=fraction,
-        name_seeds=len(entries) == 1,
-        draw_seeds=draw_seeds,
-    )
+    may_be_log, alone = key.startswith("loss/") or key in HOME, len(entries) == 1
+    looks = {"may_be_log": may_be_log, "fraction": fraction, "name_seeds": alone, "draw_seeds": layout is not SMALL}
+    drawn = line_plot(found, title, layout, axis=axis, **looks)
     show = percent if fraction else number
     few = len(found) <= (2 if layout is SMALL else 3)
     values = [Cell(show(float(c.mean[1][-1])), c.index) for c in found if len(c.mean[1])] if few else []
@@ -121,15 +103,14 @@ def figure(
 
 def legend(entries: Sequence[Entry], *, lines: bool = True, seeds: bool = False) -> Legend:
     """The colours of the entries and, if `lines`, what lines and bands mean."""
-    several = len(entries) > 1
-    names = [named(index, entry.label, several) for index, entry in enumerate(entries)] if several else []
+    names = [named(index, entry.label, True) for index, entry in enumerate(entries)] if len(entries) > 1 else []
     counts = unique(len(entry.runs) for entry in entries)
     meanings = {}
     if lines and counts != [1]:
         over = f"{counts[0]} seeds" if len(counts) == 1 else "seeds"
         meanings = {"line": f"mean over {over}", "band": "lowest to highest seed"}
         meanings |= {"seed": "each seed"} if seeds else {}
-    return Legend(names, meanings, several)
+    return Legend(names, meanings)
 
 
 def of_metric(key: str, axis: str) -> Reader:

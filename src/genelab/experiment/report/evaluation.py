@@ -8,7 +8,7 @@ from genelab.core.stats import summarize
 from genelab.experiment.pages import Cell, Section, Table, named
 from genelab.experiment.pages.numbers import DASH, number, percent, plus_minus, si
 from genelab.experiment.report.curves import WIDE, figure, legend, of_evaluations
-from genelab.experiment.report.results import evaluated, mean_with_interval
+from genelab.experiment.report.results import evaluated, mean_with_interval, over_runs
 from genelab.experiment.run.reading import Entry, RunData, unique
 
 GROUPS = {"reward_terms": "Reward term", "task": "Task metric", "terminations": "Termination"}
@@ -49,11 +49,10 @@ def _final(entries: Sequence[Entry]) -> Table:
 
 def _policy_row(name: Cell, run: RunData) -> list[object]:
     record = run.evaluation or {}
-    metrics = record.get("metrics")
     episodes = record.get("num_episodes", DASH)
     return [
         name,
-        Cell(mean_with_interval(metrics if isinstance(metrics, dict) else {}), bold=True),
+        Cell(mean_with_interval(run.evaluated), bold=True),
         number(evaluated("return_std")(run), 3),
         number(evaluated("length_mean")(run)),
         percent(evaluated("success_rate")(run)),
@@ -66,19 +65,11 @@ def _policy_row(name: Cell, run: RunData) -> list[object]:
 
 
 def _mean_row(name: Cell, runs: list[RunData]) -> list[object]:
-    def values(key: str) -> list[float]:
-        return [value for run in runs if (value := evaluated(key)(run)) is not None]
-
-    returns, lengths, successes = values("return_mean"), values("length_mean"), values("success_rate")
-    stats = summarize(returns) if returns else None
-    return [
-        name,
-        Cell(plus_minus(stats.mean, stats.ci95) if stats else DASH, bold=True),
-        number(stats.std if stats else None, 3),
-        number(summarize(lengths).mean if lengths else None),
-        percent(summarize(successes).mean if successes else None),
-        *([""] * len(PROTOCOL)),
-    ]
+    keys = ("return_mean", "length_mean", "success_rate")
+    stats, lengths, successes = (over_runs(runs, evaluated(key)) for key in keys)
+    mean, std = (plus_minus(stats.mean, stats.ci95), number(stats.std, 3)) if stats else (DASH, DASH)
+    means = [number(lengths and lengths.mean), percent(successes and successes.mean)]
+    return [name, Cell(mean, bold=True), std, *means, *[""] * len(PROTOCOL)]
 
 
 def _terms(entries: Sequence[Entry]) -> Table | None:
@@ -105,8 +96,7 @@ def _term_values(runs: Sequence[RunData]) -> dict[tuple[str, str], list[float]]:
     """Group and name to the value of every evaluated run."""
     found: dict[tuple[str, str], list[float]] = {}
     for run in runs:
-        metrics = (run.evaluation or {}).get("metrics")
-        for path, value in (flatten(metrics) if isinstance(metrics, dict) else {}).items():
+        for path, value in flatten(run.evaluated).items():
             group, _, name = path.partition(".")
             shown = finite(value)
             if path not in IN_FIRST_TABLE and shown is not None:

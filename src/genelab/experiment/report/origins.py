@@ -35,27 +35,16 @@ def _stored(key: str, code: bool = False) -> Callable[[Entry], list[Cell]]:
 
 
 def _machine(run: RunData) -> str:
-    machine = run.meta.get("machine")
-    if not isinstance(machine, dict):
-        return plain(machine)
+    machine = run.meta.get("machine", {})
     cores = f"{machine['cores']} cores" if "cores" in machine else None
-    named_parts = [machine.get("cpu"), cores, machine.get("architecture"), machine.get("system")]
-    return ", ".join(str(part) for part in named_parts if part)
+    parts = [machine.get("cpu"), cores, machine.get("architecture"), machine.get("system")]
+    return ", ".join(str(part) for part in parts if part)
 
 
 def _threads(run: RunData) -> str:
     physics = run.config.get("env.simulation.threads")
     parts = [f"torch {run.meta['torch_threads']}"] if "torch_threads" in run.meta else []
     return ", ".join([*parts, f"physics {physics or 'all cores'}"] if physics is not None else parts)
-
-
-def _versions(run: RunData) -> str:
-    versions = run.meta.get("versions")
-    return ", ".join(f"{k} {v}" for k, v in versions.items()) if isinstance(versions, dict) else plain(versions)
-
-
-def _overrides(run: RunData) -> str:
-    return " ".join(f"--{path} {value}" for path, value in run.overrides.items())
 
 
 def progress(run: RunData) -> str:
@@ -78,7 +67,7 @@ _ROWS: dict[str, Callable[[Entry], Iterable[Any]]] = {
     "Seeds": lambda entry: [seed_list(entry)],
     "Iterations": _different(progress),
     "Command": _stored("command", code=True),
-    "Overrides": _different(_overrides, code=True),
+    "Overrides": _different(lambda run: " ".join(f"--{path} {v}" for path, v in run.overrides.items()), code=True),
     "Preset": _stored("preset"),
     "Backend": _stored("backend"),
     "Engine": _stored("engine"),
@@ -88,7 +77,7 @@ _ROWS: dict[str, Callable[[Entry], Iterable[Any]]] = {
     "Git commit": _stored("git_commit", code=True),
     "Machine": _different(_machine),
     "Threads": _different(_threads),
-    "Versions": _different(_versions),
+    "Versions": _different(lambda run: ", ".join(f"{k} {v}" for k, v in run.meta.get("versions", {}).items())),
     "Warm start": _stored("warm_start"),
 }
 
@@ -117,9 +106,13 @@ def configs(entries: Sequence[Entry]) -> Section | None:
 
 def differing_paths(groups: Sequence[Sequence[RunData]]) -> dict[str, list[str]]:
     """Config path to its value in each group of runs, where the groups differ."""
+
+    def shown(run: RunData, path: str) -> str:
+        return json.dumps(run.config[path]) if path in run.config else MISSING
+
     found = {}
     for path in unique(path for runs in groups for run in runs for path in run.config):
-        values = [" | ".join(_values(runs, path)) for runs in groups]
+        values = [" | ".join(unique(shown(run, path) for run in runs)) for runs in groups]
         if len(set(values)) > 1:
             found[path] = values
     return found
@@ -132,7 +125,3 @@ def _differences(columns: Sequence[tuple[object, list[RunData]]], what: str) -> 
     rows = [[Cell(text, code=True) for text in (path, *values)] for path, values in found.items()]
     caption = f"{len(rows)} {'difference' if len(rows) == 1 else 'differences'} between {what}"
     return Table(["Path", *(name for name, _ in columns)], rows, text_columns=99, caption=caption, style="config diff")
-
-
-def _values(runs: Sequence[RunData], path: str) -> list[str]:
-    return unique(json.dumps(run.config[path]) if path in run.config else MISSING for run in runs)

@@ -3,7 +3,6 @@
 import base64
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from genelab.core.run_files import FINAL_MODELS, VIDEO_FILE
@@ -83,8 +82,4 @@ def _video(index: int, entry: Entry, several: bool) -> dict[str, Any] | None:
         return {"reason": reason}
     of_seed = [run.name for run in entry.runs if run.directory == path.parent] if len(entry.runs) > 1 else []
     name = named(index, ", ".join([entry.label, *of_seed]), several)
-    return {"reason": "", "name": name, "base64": _base64(path)}
-
-
-def _base64(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode()
+    return {"reason": "", "name": name, "base64": base64.b64encode(path.read_bytes()).decode()}

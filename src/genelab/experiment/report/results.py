@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from genelab.core.json_data import finite
@@ -25,17 +26,12 @@ class Result:
 
 def evaluated(name: str) -> Callable[[RunData], float | None]:
     """Reads a metric of eval.json."""
-
-    def read(run: RunData) -> float | None:
-        metrics = (run.evaluation or {}).get("metrics")
-        return finite(metrics.get(name)) if isinstance(metrics, dict) else None
-
-    return read
+    return lambda run: finite(run.evaluated.get(name))
 
 
 EVAL_RETURN = Result("Evaluation return", evaluated("return_mean"))
 RETURN = Result("Return, last iteration", lambda run: run.last("return_mean"))
-BEST = Result("Return, best iteration", lambda run: run.best("return_mean"))
+BEST = Result("Return, best iteration", lambda run: max(run.values("return_mean"), default=None))
 LENGTH = Result("Episode length, last iteration", lambda run: run.last("length_mean"))
 EVAL_SUCCESS = Result("Evaluation success rate", evaluated("success_rate"), percent)
 SUCCESS = Result("Success rate, last iteration", lambda run: run.last("success_rate"), percent)
@@ -47,7 +43,12 @@ RESULTS = (EVAL_RETURN, RETURN, BEST, LENGTH, EVAL_SUCCESS, SUCCESS, STEPS, TIME
 
 def over_seeds(entry: Entry, result: Result) -> Summary | None:
     """Mean, deviation and interval over the seeds that have the number."""
-    values = [value for run in entry.runs if (value := result.read(run)) is not None]
+    return over_runs(entry.runs, result.read)
+
+
+def over_runs(runs: Sequence[RunData], read: Callable[[RunData], float | None]) -> Summary | None:
+    """Mean, deviation and interval over the runs that have a number."""
+    values = [value for run in runs if (value := read(run)) is not None]
     return summarize(values) if values else None
 
 
@@ -114,9 +115,8 @@ def _seed_table(index: int, entry: Entry, several: bool) -> Table:
         found = over_seeds(entry, result)
         if found is None:
             continue
-        spread = [number(found.std, 3), f"± {number(found.ci95, 3)}"] if found.n > 1 else [DASH, DASH]
-        if result.show is not number and found.n > 1:
-            spread = [result.show(found.std), f"± {result.show(found.ci95)}"]
+        show = partial(number, digits=3) if result.show is number else result.show
+        spread = [show(found.std), f"± {show(found.ci95)}"] if found.n > 1 else [DASH, DASH]
         values = [result.show(result.read(run)) for run in entry.runs]
         rows.append([result.title, Cell(result.show(found.mean), bold=True), *spread, found.n, *values])
     head = ["", "Mean", "Std. deviation", "95 % interval", "n", *(run.name for run in entry.runs)]
@@ -135,8 +135,8 @@ def run_metrics(entries: Sequence[Entry]) -> Section | None:
     cells = [_metric_cells(metrics) for _, metrics in columns]
     rows = [[name, *(column.get(name, DASH) for column in cells)] for name in unique(n for c in cells for n in c)]
     baselines = [entry.summary.get("baseline") for entry in entries]
-    if any(isinstance(baseline, dict) for baseline in baselines):  # what strengths are measured from
-        shown = [mean_with_interval(baseline) if isinstance(baseline, dict) else DASH for baseline in baselines]
+    if any(baseline is not None for baseline in baselines):  # what strengths are measured from
+        shown = [mean_with_interval(baseline or {}) for baseline in baselines]
         rows.append(["baseline (random policy)", *shown, *[""] * (len(columns) - len(entries))])
     head = ["Metric", *(title for title, _ in columns)]
     return Section("run_metrics", "Run metrics", Table(head, rows, style="" if len(columns) > 3 else "narrow"))
@@ -144,10 +144,10 @@ def run_metrics(entries: Sequence[Entry]) -> Section | None:
 
 def _by_seed(entry: Entry) -> list[tuple[str, dict[str, Any]]]:
     """The run metrics of each seed, where summary.json has them."""
-    records = entry.summary.get("runs")
+    records = entry.summary.get("runs", {})
     found = []
     for run in entry.runs:
-        record = records.get(str(run.meta.get("seed"))) if isinstance(records, dict) else None
+        record = records.get(str(run.meta.get("seed")))
         if isinstance(record, dict) and isinstance(record.get("metrics"), dict):
             found.append((run.name, {"return_mean": record.get("return_mean"), **record["metrics"]}))
     return found
@@ -158,8 +158,7 @@ def _metric_cells(metrics: dict[str, Any]) -> dict[str, str]:
     cells: dict[str, str] = {}
     for name, value in metrics.items():
         if isinstance(value, dict) and finite(value.get("mean")) is not None:
-            spread = finite(value.get("ci95"))
-            mean = value["mean"]
+            spread, mean = finite(value.get("ci95")), value["mean"]
             cells[name] = plus_minus(mean, spread) if spread is not None and value.get("n") != 1 else number(mean)
         elif isinstance(value, dict):
             cells |= {f"{name}.{path}": text for path, text in _metric_cells(value).items()}

@@ -4,7 +4,8 @@
 """
 
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -101,25 +102,24 @@ class Run:
 
     def log(self, iteration: int, total_iterations: int, metrics: dict[str, float], unit: str = "iteration") -> None:
         """Record one iteration."""
-        try:
+        with self._writing():
             if self._logs is None:
                 self._logs = Logs(self.directory, iteration - 1, total_iterations, unit)
             self._logs.write(iteration, metrics)
-        except OSError as error:
-            raise self.write_failed(error) from error
 
     def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path:
         """Store a checkpoint under a file name."""
-        return self._save(name, data)
+        path = self.directory / name
+        with self._writing():
+            write_atomic(path, lambda temporary: _save_tensors(data, temporary))
+        return path
 
     def save_state(self, data: dict[str, Any]) -> None:
         """Store what exact resume needs, replacing the previous state."""
-        try:
+        with self._writing():
             if self._logs is not None:
                 self._logs.sync()
-        except OSError as error:
-            raise self.write_failed(error) from error
-        self._save(STATE_FILE, data)
+        self.save_checkpoint(STATE_FILE, data)
 
     def check_records(self, iteration: int) -> None:
         """An error if what was recorded up to the iteration of the saved state is damaged."""
@@ -155,18 +155,15 @@ class Run:
             shutil.rmtree(self.directory)
 
     def _write_json(self, name: str, data: Any) -> None:
-        try:
+        with self._writing():
             write_json(self.directory / name, data)
-        except OSError as error:
-            raise self.write_failed(error) from error
 
-    def _save(self, name: str, data: dict[str, Any]) -> Path:
-        path = self.directory / name
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         try:
-            write_atomic(path, lambda temporary: _save_tensors(data, temporary))
+            yield
         except OSError as error:
             raise self.write_failed(error) from error
-        return path
 
     def write_failed(self, error: OSError) -> RunStopped:
         """The error of a run that cannot write its files."""

@@ -61,31 +61,24 @@ def holder(directory: Path) -> str | None:
 def _take(path: Path) -> int | None:
     """The open lock file, or None if another process has it."""
     looks = 0
-    while True:
+    while looks < LOOKS:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(file), path.stat()):
+                os.truncate(file, 0)
+                os.write(file, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+                return file
+        except FileNotFoundError:
+            pass  # its last holder removed it in between: what is locked now has no name any more
         except BlockingIOError:
-            os.close(file)
-            if (looks := looks + 1) == LOOKS:
-                return None
+            looks += 1
             time.sleep(0.01)  # `holder` has it for a moment when it looks whether someone else does
-            continue
         except BaseException:
             os.close(file)
             raise
-        if _is_still_there(file, path):
-            os.truncate(file, 0)
-            os.write(file, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-            return file
-        os.close(file)  # its last holder removed it in between: what is locked now has no name any more
-
-
-def _is_still_there(file: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), path.stat())
-    except FileNotFoundError:
-        return False
+        os.close(file)
+    return None
 
 
 def _holder(path: Path) -> str:

@@ -68,8 +68,7 @@ def count_lines(directory: Path) -> dict[str, int]:
 
 def lines_written(meta: dict[str, Any]) -> dict[str, int]:
     """How many lines each file had when the run ended, if it has."""
-    lines = meta.get("lines") if meta.get("status") != "running" else None
-    return lines if isinstance(lines, dict) else {}
+    return meta.get("lines", {}) if meta.get("status") != "running" else {}
 
 
 def check_lines(directory: Path, meta: dict[str, Any], iteration: int) -> None:

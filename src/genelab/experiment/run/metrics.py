@@ -21,6 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 WINDOW = 100
 SCORE = "total_reward_ma"
@@ -38,8 +39,7 @@ class ReturnCurve:
 
 def total_reward_ma(returns: Sequence[float]) -> float:
     """Mean of the last 100 returns: what is compared with targets."""
-    last = returns[-WINDOW:]
-    return math.fsum(last) / len(last)
+    return fmean(returns[-WINDOW:])
 
 
 def run_metrics(curve: ReturnCurve, baseline: float) -> dict[str, float | None]:
@@ -69,8 +69,8 @@ def consistency(curves: Sequence[ReturnCurve], baseline: float) -> float | None:
     spread, level = 0.0, 0.0
     for i in range(length):
         values = [curve.returns[i] - baseline for curve in curves]
-        mean = math.fsum(values) / len(values)
-        spread += math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values))
+        mean = fmean(values)
+        spread += math.sqrt(fmean((v - mean) ** 2 for v in values))
         level += mean
     return None if level == 0.0 else 1.0 - 2.0 * spread / level
 

@@ -5,6 +5,7 @@ A directory is one entry: a run (it holds run.json), or the parent of the same r
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -48,9 +49,12 @@ class RunData:
     @property
     def overrides(self) -> dict[str, Any]:
         """What the user changed about the configs, but for the seed."""
-        overrides = self.meta.get("overrides")
-        changes = overrides.items() if isinstance(overrides, dict) else ()
-        return {path: value for path, value in changes if path != "agent.seed"}
+        return {path: value for path, value in self.meta.get("overrides", {}).items() if path != "agent.seed"}
+
+    @property
+    def evaluated(self) -> dict[str, Any]:
+        """The metrics of eval.json; empty if there are none."""
+        return (self.evaluation or {}).get("metrics", {})
 
     @cached_property
     def train_s(self) -> float | None:
@@ -75,13 +79,13 @@ class RunData:
             times.append(total)
         return times
 
+    def values(self, key: str) -> list[float]:
+        """All values of a metric, as far as they are numbers."""
+        return [value for row in self.rows if (value := finite(row.get(key))) is not None]
+
     def last(self, key: str) -> float | None:
         """The newest value of a metric."""
-        return next((value for row in reversed(self.rows) if (value := finite(row.get(key))) is not None), None)
-
-    def best(self, key: str) -> float | None:
-        """The highest value of a metric."""
-        return max((value for row in self.rows if (value := finite(row.get(key))) is not None), default=None)
+        return next(reversed(self.values(key)), None)
 
 
 @dataclass(frozen=True)
@@ -104,10 +108,8 @@ class Entry:
     @cached_property
     def run_metrics(self) -> dict[str, Any]:
         """The run metrics of summary.json, or of run.json if the entry is one run; empty if there are none."""
-        for source in (self.summary, self.runs[0].meta if len(self.runs) == 1 else {}):
-            if isinstance(source.get("metrics"), dict):
-                return source["metrics"]
-        return {}
+        own = self.runs[0].meta.get("metrics", {}) if len(self.runs) == 1 else {}
+        return self.summary.get("metrics", own)
 
 
 def unique(values: Any) -> list[Any]:
@@ -129,26 +131,18 @@ def _load_entry(directory: Path, label: str) -> Entry:
         raise UserError(f"there is no directory '{directory}'")
     if not directory.is_dir():
         raise UserError(f"'{directory}' is a file: give the directory of a run")
-    if (directory / RUN_FILE).is_file():
-        homes = [directory]
-    else:
-        homes = sorted((path.parent for path in directory.glob(f"seed_*/{RUN_FILE}")), key=_seed_order)
+    seeds = sorted((path.parent for path in directory.glob(f"seed_*/{RUN_FILE}")), key=_seed_order)
+    homes = [directory] if (directory / RUN_FILE).is_file() else seeds
     if not homes:
-        tail = f" (did you mean '{below}'?)" if (below := _run_below(directory)) is not None else ""
+        found = (path.parent for pattern in ("*", "*/*", "*/*/*") for path in directory.glob(f"{pattern}/{RUN_FILE}"))
+        below = next((run.parent if run.name.startswith("seed_") else run for run in found), None)
+        tail = f" (did you mean '{below}'?)" if below else ""
         raise UserError(f"no run at '{directory}': neither {RUN_FILE} nor seed_<S>/{RUN_FILE} is in it{tail}")
     notes: list[str] = []
     summary = read_summary(directory, notes)
     if summary.get("failed"):
         notes.append(f"{directory}: seeds that failed: {', '.join(map(str, summary['failed']))}")
     return Entry(label, directory, [read_run(home, notes) for home in homes], summary, notes)
-
-
-def _run_below(directory: Path) -> Path | None:
-    """A run up to three levels down, to suggest: the parent if it is one of several seeds."""
-    for pattern in ("*", "*/*", "*/*/*"):
-        for path in directory.glob(f"{pattern}/{RUN_FILE}"):
-            return path.parent.parent if path.parent.name.startswith("seed_") else path.parent
-    return None
 
 
 def read_run(directory: Path, notes: list[str]) -> RunData:
@@ -163,6 +157,8 @@ def read_run(directory: Path, notes: list[str]) -> RunData:
     for name, file in (("env", ENV_FILE), ("agent", AGENT_FILE)):
         params = _read_record(directory / file, {}, notes)
         config |= flatten(params, name) if params else {}
+    log = directory / METRICS_FILE
+    written = datetime.fromtimestamp(log.stat().st_mtime, UTC) if log.exists() else None
     return RunData(
         name=f"seed {meta['seed']}" if "seed" in meta else directory.name,
         directory=directory,
@@ -171,7 +167,7 @@ def read_run(directory: Path, notes: list[str]) -> RunData:
         evaluation=_read_record(directory / EVAL_FILE, EVALUATION, notes) or None,
         evaluations=evaluations,
         config=config,
-        recorded_at=_modified(directory / METRICS_FILE),
+        recorded_at=written.isoformat(timespec="seconds") if written else "",
     )
 
 
@@ -207,7 +203,7 @@ def _read_lines(path: Path, notes: list[str], meta: dict[str, Any]) -> list[dict
         notes.append(f"{path}: {written} lines were written, {len(lines)} are there")
     lines += [rest] if rest else []
     records: list[dict[str, Any]] = []
-    odd: dict[str, int] = {}
+    odd: Counter[str] = Counter()
     for number, line in enumerate(lines, 1):
         try:
             record = parse_json_line(line, str(path))
@@ -217,18 +213,10 @@ def _read_lines(path: Path, notes: list[str], meta: dict[str, Any]) -> list[dict
             notes.append(f"{path}: line {number} is not readable and is left out{cut_off}")
             continue
         records.append(record)
-        for key, value in record.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                odd[key] = odd.get(key, 0) + 1
+        odd.update(k for k, value in record.items() if isinstance(value, float) and not math.isfinite(value))
     for key, count in odd.items():
         notes.append(f"{path}: {count} value{'s' if count > 1 else ''} of {key} not finite and left out")
     return records
-
-
-def _modified(path: Path) -> str:
-    if not path.exists():
-        return ""
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
 
 
 def _labels(paths: list[Path]) -> list[str]:

@@ -25,10 +25,8 @@ class SeedLines:
         for row in self._rows.values():
             row.begin(0, "waiting")
 
-    def __enter__(self) -> "SeedLines":
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """Give the terminal back."""
         self._display.close()
 
     def begin(self, directory: Path, command: list[str]) -> None:

@@ -1,6 +1,7 @@
 """The summary of a multi-seed training: a table, and summary.json."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,10 @@ def summarise(parent: Path, say: Callable[[str], None] = print) -> dict[str, Any
     done = [seed for seed, run in runs.items() if run is not None and run.status == "finished"]
     failed = [seed for seed, run in runs.items() if run is None or run.status in ("failed", "diverged")]
     found = [run for run in runs.values() if run is not None]
-    _check_alike(parent, found)
+    for run in found[1:]:
+        for path in differences(found[0].config, run.config):
+            names = f"{found[0].name} and {run.name}"
+            raise UserError(f"the runs in '{parent}' are not of one training: {names} differ in {path}")
     summary: dict[str, Any] = {
         "task": found[0].meta.get("task") if found else None,
         "seeds": done,
@@ -70,14 +74,6 @@ def _find_runs(parent: Path) -> tuple[dict[int, RunData | None], list[str]]:
     notes: list[str] = []
     homes = {seed: seed_directory(parent, seed) for seed in seeds}
     return {seed: read_run(home, notes) if (home / RUN_FILE).exists() else None for seed, home in homes.items()}, notes
-
-
-def _check_alike(parent: Path, runs: list[RunData]) -> None:
-    for run in runs[1:]:
-        for other in differences(runs[0].config, run.config):
-            raise UserError(
-                f"the runs in '{parent}' are not of one training: {runs[0].name} and {run.name} differ in {other}"
-            )
 
 
 def differences(config: dict[str, Any], other: dict[str, Any]) -> list[str]:
@@ -119,44 +115,32 @@ def _describe(run: RunData, curve: ReturnCurve, baseline: float) -> dict[str, An
 
 def spread(values: Sequence[float]) -> dict[str, Any]:
     """Mean, standard deviation, 95 % interval, worst and interquartile mean of a number that every seed has."""
-    stats = summarize(values)
-    middle, (low, high) = interquartile_mean(values)
-    ends = {"worst": min(values), "iqm": middle, "iqm_ci95": [low, high]}
-    return {"mean": stats.mean, "std": stats.std, "ci95": stats.ci95, "n": stats.n, **ends}
+    middle, interval = interquartile_mean(values)
+    return {**asdict(summarize(values)), "worst": min(values), "iqm": middle, "iqm_ci95": list(interval)}
 
 
 def _over_seeds(runs: list[dict[str, Any]], curves: list[ReturnCurve], baseline: float) -> dict[str, Any]:
     """The spread of everything that all seeds have, and how consistent they are."""
-    columns: dict[str, list[float | None]] = {"return_mean": [run["return_mean"] for run in runs]}
-    for name in runs[0]["metrics"]:
-        columns[name] = [run["metrics"].get(name) for run in runs]
-    result: dict[str, Any] = {}
-    for name, values in columns.items():
-        known = [value for value in values if value is not None]
-        if len(known) == len(runs):
-            result[name] = spread(known)
+    numbers = [{"return_mean": run["return_mean"], **run["metrics"]} for run in runs]
+    columns: dict[str, list[Any]] = {name: [of_run.get(name) for of_run in numbers] for name in numbers[0]}
+    result: dict[str, Any] = {name: spread(values) for name, values in columns.items() if None not in values}
     result["consistency"] = consistency(curves, baseline) if all(curve.returns for curve in curves) else None
     return result
 
 
 def _print(runs: dict[str, Any], metrics: dict[str, Any], unit: str, say: Callable[[str], None]) -> None:
-    rows = [
-        (seed, run["iteration"], _digits(run["return_mean"]), f"{run['train_s']:.0f} s") for seed, run in runs.items()
-    ]
+    rows = [(s, run["iteration"], _digits(run["return_mean"]), f"{run['train_s']:.0f} s") for s, run in runs.items()]
     say(str(Table(("seed", f"{unit}s", "return_mean", "training"), rows)))
-    over_seeds = [(name, *_columns(value)) for name, value in metrics.items()]
     say("")
     titles = ("over seeds", "mean", "std", "95 % interval", "worst", "middle half", "its 95 % interval")
-    say(str(Table(titles, over_seeds)))
+    say(str(Table(titles, [(name, *_columns(value)) for name, value in metrics.items()])))
 
 
 def _columns(stats: Any) -> tuple[str, ...]:
     if not isinstance(stats, dict):
         return (_digits(stats), *"-----")
-    mean, std, interval, worst, middle, low, high = map(
-        _digits, (*(stats[key] for key in ("mean", "std", "ci95", "worst", "iqm")), *stats["iqm_ci95"])
-    )
-    return mean, std, f"± {interval}", worst, middle, f"{low} to {high}"
+    mean, std, interval, worst, middle = (_digits(stats[key]) for key in ("mean", "std", "ci95", "worst", "iqm"))
+    return mean, std, f"± {interval}", worst, middle, " to ".join(map(_digits, stats["iqm_ci95"]))
 
 
 def _digits(value: float | None) -> str:
