@@ -18,6 +18,7 @@ from genelab.experiment import provenance
 from genelab.experiment.bundle import is_bundled
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
+from genelab.experiment.run.schema import SOURCE
 from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
 from genelab.experiment.warm_start import file_digest, read_warm_start
 from genelab.rl import backends
@@ -30,9 +31,6 @@ UNUSED_IN_TRAINING = {
     "env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)",
     "env.camera": "training makes no pictures",
 }
-
-_SOURCE_KEYS = ("task", "backend", "seed", "preset", "engine", "git_commit", "versions")
-"""Entries of run.json that every checkpoint carries too."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,13 @@ class TrainRequest:
 
 def resolve_training(request: TrainRequest) -> Setup:
     """The configs of a request, with every mistake in it found."""
-    choice = {"preset": request.preset, "backend": request.backend, "overrides": request.overrides}
-    setup = resolve(request.task, **choice, unused=UNUSED_IN_TRAINING)
+    setup = resolve(
+        request.task,
+        preset=request.preset,
+        backend=request.backend,
+        overrides=request.overrides,
+        unused=UNUSED_IN_TRAINING,
+    )
     if not setup.trains or setup.agent_cfg is None:
         raise UserError(f"task '{request.task}' cannot be trained: it has no agent config")
     setup.agent_cfg.check_samples(setup.env_cfg.num_envs)
@@ -133,7 +136,7 @@ def _train_in(
         try:
             viewer = open_viewer(env) if env.cfg.simulation.vis else None
             evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
-            infos = {key: run.meta[key] for key in _SOURCE_KEYS}
+            infos = {key: run.meta[key] for key in SOURCE}
             infos |= {"agent": to_dict(agent_cfg), "env_changes": run.meta["env_changes"]}
             hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation)
             result = backends.train(env, agent_cfg, run, infos, hooks, warm_start)

@@ -87,20 +87,16 @@ def configs(entries: Sequence[Entry]) -> Section | None:
     if not any(run.config for entry in entries for run in entry.runs):
         return None
     several = len(entries) > 1
-    differences = []
-    if several:
-        columns = [(named(index, entry.label, True), entry.runs) for index, entry in enumerate(entries)]
-        differences.append(_differences(columns, "entries"))
+    columns = [(named(index, entry.label, True), entry.runs) for index, entry in enumerate(entries)]
+    differences = [_differences(columns, "entries")] if several else []
     for entry in entries:
         if differing_paths([[run] for run in entry.runs]).keys() - {"agent.seed"}:
             differences.append(_differences([(run.name, [run]) for run in entry.runs], f"seeds of {entry.label}"))
     full = []
-    for index, entry in enumerate(entries):
-        config = entry.runs[0].config
-        rows = [[Cell(path, code=True), Cell(json.dumps(value), code=True)] for path, value in config.items()]
-        seed = entry.runs[0].name if len(entry.runs) > 1 else ""
+    for name, (run, *others) in columns:
+        rows = [[Cell(path, code=True), Cell(json.dumps(value), code=True)] for path, value in run.config.items()]
         table = Table(["Path", "Value"], rows, text_columns=2, style="config")
-        full.append({"name": named(index, entry.label, True) if several else None, "seed": seed, "table": table})
+        full.append({"name": name if several else None, "seed": run.name if others else "", "table": table})
     return Section("config", "Configuration", {"differences": differences, "full": full})
 
 

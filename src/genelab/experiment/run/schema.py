@@ -17,10 +17,10 @@ RECORD: dict[str, Any] = {
 }
 """run.json"""
 
-CONTINUED_BY = (
-    *("task", "backend", "seed", "preset", "engine", "git_commit", "versions"),
-    *("env_changes", "evaluation", "torch_threads"),
-)
+SOURCE = ("task", "backend", "seed", "preset", "engine", "git_commit", "versions")
+"""Entries of run.json that every checkpoint carries too."""
+
+CONTINUED_BY = (*SOURCE, "env_changes", "evaluation", "torch_threads")
 """Entries of run.json without which a run cannot be continued."""
 
 ROW: dict[str, Any] = {"iteration": CountOrZero}
