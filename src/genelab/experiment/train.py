@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -173,13 +173,11 @@ def _stop_on_signal(run: Run) -> Iterator[None]:
             signal.signal(name, handler)
 
     previous = {}
-    try:
+    with suppress(ValueError):  # not in the main thread: signals are someone else's business
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if name == signal.SIGHUP and signal.getsignal(name) == signal.SIG_IGN:
                 continue  # nohup: the run is to outlive its terminal
             previous[name] = signal.signal(name, request_stop)
-    except ValueError:  # not in the main thread: signals are someone else's business
-        pass
     try:
         yield
     finally:

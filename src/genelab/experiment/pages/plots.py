@@ -33,17 +33,15 @@ class Curve:
     """Place of the entry on the page; decides the colour."""
     label: str
     mean: Line
-    low: Line | None = None
-    """Lower edge of the band: the lowest seed, or the lower end of the interval of a single run."""
-    high: Line | None = None
+    band: tuple[Line, Line] | None = None
+    """Its edges: the lowest and the highest seed, or the ends of the interval of a single run."""
     seeds: list[tuple[str, Line]] = field(default_factory=list)
     """Name and line of each seed; empty if there is one."""
 
     @property
     def lines(self) -> list[Line]:
         """Everything that is drawn."""
-        edges = [line for line in (self.low, self.high) if line is not None]
-        return [self.mean, *edges, *(line for _, line in self.seeds)]
+        return [self.mean, *(self.band or ()), *(line for _, line in self.seeds)]
 
 
 @dataclass(frozen=True)
@@ -146,19 +144,21 @@ def line_plot(
     shapes = [*_y_axis(y, layout, right, fraction), *_x_axis(x, y, layout, axis)]
     if level is not None:
         shapes.append(_path("target", f"M{layout.left},{y.at(level)}H{right}"))
-    buckets = max(60, layout.width // 2)
+
+    def points(line: Line) -> list[str]:
+        across, up = thin(line, max(60, layout.width // 2))
+        return [f"{_coordinate(a)},{_coordinate(b)}" for a, b in zip(x(across), y(up), strict=True)]
+
     for curve in curves:
-        if curve.low is not None and curve.high is not None and len(curve.low[0]) > 1:
-            upper, lower = (_points(line, x, y, buckets) for line in (curve.high, curve.low))
+        if curve.band is not None and len(curve.band[0][0]) > 1:
+            lower, upper = map(points, curve.band)
             shapes.append(_path(f"band {colour(curve.index)}", "M" + "L".join([*upper, *reversed(lower)]) + "Z"))
     for curve in curves:
         for seed, line in curve.seeds if draw_seeds else ():
-            points = _points(line, x, y, buckets)
-            shapes += _line(points, f"seed {colour(curve.index)}", seed if name_seeds else None)
+            shapes += _line(points(line), f"seed {colour(curve.index)}", seed if name_seeds else None)
     for curve in curves:
         label = "mean" if name_seeds and curve.seeds else curve.label
-        points = _points(curve.mean, x, y, buckets)
-        shapes += _line(points, f"line {colour(curve.index)}", label, layout.markers)
+        shapes += _line(points(curve.mean), f"line {colour(curve.index)}", label, layout.markers)
     shapes.append(_path("cross", f"M0,{top}V{y.start:g}"))
     data = {"data-x": x.attribute, "data-y": y.attribute, "data-unit": axis}
     data |= {"data-percent": ""} if fraction else {}
@@ -270,11 +270,6 @@ def _x_axis(x: Scale, y: Scale, layout: Layout, axis: str) -> Iterator[Shape]:
     if layout.x_label:
         text = f"training time ({unit_name})" if axis == "time" else "environment steps"
         yield _text(text, f"{(x.start + x.end) / 2:g}", layout.height - 4, "middle label")
-
-
-def _points(line: Line, x: Scale, y: Scale, buckets: int) -> list[str]:
-    across, up = thin(line, buckets)
-    return [f"{_coordinate(a)},{_coordinate(b)}" for a, b in zip(x(across), y(up), strict=True)]
 
 
 def _coordinate(value: float) -> str:

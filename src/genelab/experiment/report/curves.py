@@ -124,15 +124,11 @@ def of_metric(key: str, axis: str) -> Reader:
     return read
 
 
-def of_evaluations(key: str = "return_mean", interval: str = "return_ci95") -> Reader:
-    """An evaluation made during training against steps."""
-
-    def read(run: RunData) -> tuple[Line, np.ndarray | None]:
-        rows = {_steps(row): row for row in run.evaluations if finite(row.get(key)) is not None}
-        line = _line([(steps, row[key]) for steps, row in rows.items() if steps is not None])
-        return line, np.array([finite(rows[steps].get(interval)) or 0.0 for steps in line[0]])
-
-    return read
+def of_evaluations(run: RunData) -> tuple[Line, np.ndarray]:
+    """The returns of evaluations made during training against steps, with their intervals."""
+    rows = {_steps(row): row for row in run.evaluations if finite(row.get("return_mean")) is not None}
+    line = _line([(steps, row["return_mean"]) for steps, row in rows.items() if steps is not None])
+    return line, np.array([finite(rows[steps].get("return_ci95")) or 0.0 for steps in line[0]])
 
 
 def curves(entries: Sequence[Entry], read: Reader) -> list[Curve]:
@@ -149,15 +145,14 @@ def curves(entries: Sequence[Entry], read: Reader) -> list[Curve]:
 def _curve(index: int, label: str, lines: list[tuple[str, Line, np.ndarray | None]]) -> Curve:
     if len(lines) == 1:
         _, (x, y), width = lines[0]
-        band = (None, None) if width is None else ((x, y - width), (x, y + width))
-        return Curve(index, label, (x, y), *band)
+        return Curve(index, label, (x, y), None if width is None else ((x, y - width), (x, y + width)))
     # The mean is drawn where every seed has data: a mean over fewer and fewer seeds would jump as they end.
     start, end = max(line[0][0] for _, line, _ in lines), min(line[0][-1] for _, line, _ in lines)
     grid = np.unique(np.concatenate([line[0] for _, line, _ in lines]))
     grid = grid[(grid >= start) & (grid <= end)]
     stack = np.stack([np.interp(grid, *line) for _, line, _ in lines])  # (seeds, points)
-    seeds = [(name, line) for name, line, _ in lines]
-    return Curve(index, label, (grid, stack.mean(0)), (grid, stack.min(0)), (grid, stack.max(0)), seeds)
+    band = (grid, stack.min(0)), (grid, stack.max(0))
+    return Curve(index, label, (grid, stack.mean(0)), band, [(name, line) for name, line, _ in lines])
 
 
 def _steps(row: dict[str, Any]) -> float | None:

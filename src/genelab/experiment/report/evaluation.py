@@ -25,7 +25,7 @@ def evaluation(entries: Sequence[Entry]) -> Section | None:
         "final": _final(entries) if records else None,
         "same_protocol": len(protocols) < 2,
         "terms": _terms(entries),
-        "figure": figure(entries, "Return in evaluations", of_evaluations(), WIDE),
+        "figure": figure(entries, "Return in evaluations", of_evaluations, WIDE),
         "legend": legend(entries, lines=False),
         "best": _best(entries),
     }
