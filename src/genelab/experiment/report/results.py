@@ -20,8 +20,7 @@ class Result:
     title: str
     read: Callable[[RunData], float | None]
     show: Callable[[float | None], str] = number
-    spread: bool = True
-    """Whether the key figures show the interval over seeds."""
+    """The key figures have an interval over seeds where this is `number`."""
 
 
 def evaluated(name: str) -> Callable[[RunData], float | None]:
@@ -35,15 +34,10 @@ BEST = Result("Return, best iteration", lambda run: max(run.values("return_mean"
 LENGTH = Result("Episode length, last iteration", lambda run: run.last("length_mean"))
 EVAL_SUCCESS = Result("Evaluation success rate", evaluated("success_rate"), percent)
 SUCCESS = Result("Success rate, last iteration", lambda run: run.last("success_rate"), percent)
-STEPS = Result("Environment steps", lambda run: run.last("steps"), si, spread=False)
-TIME = Result("Training time", lambda run: run.train_s, duration, spread=False)
-RATE = Result("Steps per second", lambda run: run.steps_per_s, si, spread=False)
+STEPS = Result("Environment steps", lambda run: run.last("steps"), si)
+TIME = Result("Training time", lambda run: run.train_s, duration)
+RATE = Result("Steps per second", lambda run: run.steps_per_s, si)
 RESULTS = (EVAL_RETURN, RETURN, BEST, LENGTH, EVAL_SUCCESS, SUCCESS, STEPS, TIME, RATE)
-
-
-def over_seeds(entry: Entry, result: Result) -> Summary | None:
-    """Mean, deviation and interval over the seeds that have the number."""
-    return over_runs(entry.runs, result.read)
 
 
 def over_runs(runs: Sequence[RunData], read: Callable[[RunData], float | None]) -> Summary | None:
@@ -54,10 +48,10 @@ def over_runs(runs: Sequence[RunData], read: Callable[[RunData], float | None]) 
 
 def show_result(entry: Entry, result: Result) -> str:
     """The number of an entry: of its run, or the mean over seeds with its 95 % interval."""
-    found = over_seeds(entry, result)
+    found = over_runs(entry.runs, result.read)
     if found is None:
         return DASH
-    if found.n == 1 or not result.spread or result.show is not number:
+    if found.n == 1 or result.show is not number:
         return result.show(found.mean)
     return plus_minus(found.mean, found.ci95)
 
@@ -71,7 +65,7 @@ def mean_with_interval(record: dict[str, Any]) -> str:
 def key_figures(entries: Sequence[Entry]) -> dict[str, Any]:
     """The numbers to see first: tiles for one entry, a row each for several."""
     chosen = [
-        next((one for one in pair if any(over_seeds(entry, one) for entry in entries)), None)
+        next((one for one in pair if any(over_runs(entry.runs, one.read) for entry in entries)), None)
         for pair in ((EVAL_RETURN,), (RETURN,), (EVAL_SUCCESS, SUCCESS), (STEPS,), (TIME,), (RATE,))
     ]
     shown = [result for result in chosen if result is not None]
@@ -90,9 +84,9 @@ def key_figures(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _small_print(entry: Entry, result: Result) -> str:
-    found = over_seeds(entry, result)
+    found = over_runs(entry.runs, result.read)
     if found is not None and found.n > 1:
-        return f"95 % over {found.n} seeds" if result.spread and result.show is number else "mean per seed"
+        return f"95 % over {found.n} seeds" if result.show is number else "mean per seed"
     if result is not EVAL_RETURN:
         return ""
     # The interval over episodes of the one run that was evaluated.
@@ -112,7 +106,7 @@ def seeds(entries: Sequence[Entry]) -> Section | None:
 def _seed_table(index: int, entry: Entry, several: bool) -> Table:
     rows = []
     for result in RESULTS:
-        found = over_seeds(entry, result)
+        found = over_runs(entry.runs, result.read)
         if found is None:
             continue
         show = partial(number, digits=3) if result.show is number else result.show
