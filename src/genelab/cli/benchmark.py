@@ -5,19 +5,18 @@ from typing import Annotated
 
 import typer
 
+from genelab.cli.options import option
 from genelab.experiment.console import say
 
 
 def benchmark(
     suite: Annotated[str, typer.Option(help="Evaluate what this JSON list says, or 'bundled'.")] = "bundled",
-    out: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
+    out: Annotated[Path | None, option("Write the report to this JSON file.")] = None,
     reference: Annotated[
-        str | None, typer.Option(help="Compare with this earlier report, or 'bundled'. A regression exits with 1.")
+        str | None, option("Compare with this earlier report, or 'bundled'. A regression exits with 1.")
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Allow a drop by this fraction of the reference's magnitude.")] = 0.1,
-    episodes: Annotated[
-        int | None, typer.Option(help="Run this many episodes per entry, instead of the suite's.")
-    ] = None,
+    episodes: Annotated[int | None, option("Run this many episodes per entry, instead of the suite's.")] = None,
 ) -> int:
     """Evaluate a suite of checkpoints and compare it with a reference.
 
@@ -26,20 +25,9 @@ def benchmark(
     from genelab.experiment.benchmark import BenchmarkRequest, run_benchmark
     from genelab.experiment.bundle import directory
 
-    report = run_benchmark(
-        BenchmarkRequest(
-            suite=directory() / "suite.json" if suite == "bundled" else Path(suite),
-            out=out,
-            reference=directory() / "reference.json"
-            if reference == "bundled"
-            else Path(reference)
-            if reference
-            else None,
-            tolerance=tolerance,
-            episodes=episodes,
-        ),
-        say=say,
-    )
+    chosen = directory() / "suite.json" if suite == "bundled" else Path(suite)
+    earlier = directory() / "reference.json" if reference == "bundled" else Path(reference) if reference else None
+    report = run_benchmark(BenchmarkRequest(chosen, out, earlier, tolerance, episodes), say)
     if out is not None:
         say(f"report: {out}")
     return 0 if report["passed"] else 1

@@ -8,16 +8,17 @@ from typing import Annotated
 
 import typer
 
+from genelab.cli.options import argument, option
 from genelab.experiment.console import on_terminal, say
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A campaign file (TOML).", show_default=False)]
+File = Annotated[Path, argument("A campaign file (TOML).", "FILE")]
 
 
 def run(
     file: File,
     parallel: Annotated[int, typer.Option(help="Train this many runs at once.")] = 1,
     only_failing: Annotated[
-        bool, typer.Option("--only-failing", help="Only rows with a failed run, or of tasks below their target.")
+        bool, option("Only rows with a failed run, or of tasks below their target.", "--only-failing")
     ] = False,
 ) -> int:
     """Train and evaluate everything that a campaign file lists and that is not done yet.
@@ -29,7 +30,7 @@ def run(
     return run_campaign(file, parallel, only_failing, say)
 
 
-def status(file: File, as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False) -> None:
+def status(file: File, as_json: Annotated[bool, option("Print it as JSON.", "--json")] = False) -> None:
     """Show how every run of a campaign stands; on a terminal, for as long as the campaign is worked through.
 
     Example: genelab campaign status examples/campaign.toml
@@ -53,9 +54,7 @@ def status(file: File, as_json: Annotated[bool, typer.Option("--json", help="Pri
 
 def table(
     file: File,
-    out: Annotated[
-        Path | None, typer.Option(help="Write here and beside it (table.md among the runs).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, option("Write here and beside it (table.md among the runs).")] = None,
 ) -> None:
     """Write what every row of a campaign reached as Markdown and JSON, from the files of its runs.
 

@@ -5,23 +5,18 @@ from typing import Annotated
 
 import typer
 
-from genelab.cli.options import Dt, Gpu, Sim, Task, preset_names, shortcuts
+from genelab.cli.options import Dt, Gpu, Seed, Sim, Task, option, preset, shortcuts
 from genelab.experiment.console import say
 
 
 def collect(
     ctx: typer.Context,
     task: Task,
-    out: Annotated[Path, typer.Option(help="Write the demonstrations to this file (.npz).", show_default=False)],
-    num_envs: Annotated[
-        int | None,
-        typer.Option(help="Record in as many worlds as the training has that they are for.", show_default=False),
-    ] = None,
+    out: Annotated[Path, option("Write the demonstrations to this file (.npz).")],
+    num_envs: Annotated[int | None, option("Record in as many worlds as the training has that they are for.")] = None,
     steps: Annotated[int, typer.Option(help="Record this many control steps of each world.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Fix everything random.")] = 0,
-    preset: Annotated[
-        str, typer.Option(help="Use these settings of the task, as in training.", autocompletion=preset_names)
-    ] = "auto",
+    seed: Seed = 0,
+    preset: Annotated[str, preset("Use these settings of the task, as in training.")] = "auto",
     sim: Sim = None,
     gpu: Gpu = False,
     dt: Dt = None,

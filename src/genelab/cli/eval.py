@@ -1,11 +1,10 @@
 """genelab eval"""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
+from genelab.cli.options import Checkpoint, Dt, Gpu, Out, Seed, Sim, Task, option, shortcuts
 from genelab.core.table import Table
 from genelab.experiment.console import say
 
@@ -13,16 +12,16 @@ from genelab.experiment.console import say
 def evaluate(
     ctx: typer.Context,
     task: Task,
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, or 'bundled'.", show_default=False)],
+    checkpoint: Checkpoint,
     num_envs: Annotated[int, typer.Option(help="Use at most this many worlds.")] = 64,
     episodes: Annotated[int, typer.Option(help="Run this many episodes, the same number in every world.")] = 100,
-    seed: Annotated[int, typer.Option(help="Fix everything random.")] = 0,
+    seed: Seed = 0,
     deterministic: Annotated[
         bool, typer.Option("--deterministic/--stochastic", help="Take mean or sampled actions.")
     ] = True,
     noise: Annotated[bool, typer.Option("--noise/--no-noise", help="Let the actor see with or without noise.")] = True,
-    out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
-    max_steps: Annotated[int | None, typer.Option(help="Stop after this many control steps.")] = None,
+    out: Out = None,
+    max_steps: Annotated[int | None, option("Stop after this many control steps.")] = None,
     sim: Sim = None,
     gpu: Gpu = False,
     dt: Dt = None,
@@ -33,21 +32,9 @@ def evaluate(
     """
     from genelab.experiment.evaluate import EvalRequest, run_evaluation
 
-    record = run_evaluation(
-        EvalRequest(
-            task=task,
-            checkpoint=checkpoint,
-            overrides=shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim),
-            num_envs=num_envs,
-            episodes=episodes,
-            seed=seed,
-            deterministic=deterministic,
-            noise=noise,
-            max_steps=max_steps,
-            out=out,
-        ),
-        say=say,
-    )
+    overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim)
+    request = EvalRequest(task, checkpoint, overrides, num_envs, episodes, seed, deterministic, noise, max_steps, out)
+    record = run_evaluation(request, say)
     metrics = record["metrics"]
     say(
         f"return_mean {metrics['return_mean']:.3f} ± {metrics['return_ci95']:.3f} (95 %), "

@@ -5,21 +5,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
+from genelab.cli.options import Checkpoint, Dt, Gpu, Sim, Task, option, shortcuts
 from genelab.experiment.console import say
 
 
 def export(
     ctx: typer.Context,
     task: Task,
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, or 'bundled'.", show_default=False)],
+    checkpoint: Checkpoint,
     format: Annotated[Literal["torchscript", "onnx"], typer.Option(help="Write this kind of file.")] = "torchscript",
-    out: Annotated[
-        Path | None, typer.Option(help="Write the policy here (policy.ts or policy.onnx).", show_default=False)
-    ] = None,
-    opset: Annotated[
-        int | None, typer.Option(help="Use this version of ONNX's operators (17).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, option("Write the policy here (policy.ts or policy.onnx).")] = None,
+    opset: Annotated[int | None, option("Use this version of ONNX's operators (17).")] = None,
     sim: Sim = None,
     gpu: Gpu = False,
     dt: Dt = None,
@@ -32,14 +28,7 @@ def export(
     """
     from genelab.experiment.export import ExportRequest, run_export
 
-    request = ExportRequest(
-        task=task,
-        checkpoint=checkpoint,
-        overrides=shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim),
-        format=format,
-        out=out,
-        opset=opset,
-    )
+    request = ExportRequest(task, checkpoint, shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim), format, out, opset)
     metadata = run_export(request, say)
     check = metadata["self_check"]
     say(

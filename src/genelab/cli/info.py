@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from genelab.cli.options import Task, backend_names, preset_names
+from genelab.cli.options import Task, backend, option, preset
 from genelab.core.table import Table, terminal_width
 from genelab.experiment.console import say
 
@@ -15,18 +15,11 @@ if TYPE_CHECKING:
 def info(
     ctx: typer.Context,
     task: Task,
-    overrides: Annotated[bool, typer.Option("--overrides", help="Show only the paths that can be overridden.")] = False,
-    play: Annotated[
-        bool, typer.Option("--play", help="Show the environment of play and eval, not that of training.")
-    ] = False,
-    preset: Annotated[
-        str, typer.Option(help="Show the values with these settings of the task.", autocompletion=preset_names)
-    ] = "auto",
-    backend: Annotated[
-        str | None,
-        typer.Option(help="Show the agent of this RL library, if the task has several.", autocompletion=backend_names),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
+    overrides: Annotated[bool, option("Show only the paths that can be overridden.", "--overrides")] = False,
+    play: Annotated[bool, option("Show the environment of play and eval, not that of training.", "--play")] = False,
+    preset: Annotated[str, preset("Show the values with these settings of the task.")] = "auto",
+    backend: Annotated[str | None, backend("Show the agent of this RL library, if the task has several.")] = None,
+    as_json: Annotated[bool, option("Write JSON, for programs.", "--json")] = False,
 ) -> None:
     """Show a task: its MDP, presets, published result, and every path that can be overridden.
 

@@ -5,11 +5,15 @@ from typing import Annotated
 
 import typer
 
+from genelab.cli.options import option
 from genelab.core.components import Component
 from genelab.core.errors import UserError, unknown
 from genelab.core.registry import tasks
+from genelab.core.robots import ROBOTS
 from genelab.core.table import Table
+from genelab.engines import ENGINES
 from genelab.experiment.console import say
+from genelab.rl.backends import BACKENDS
 
 KINDS = ("tasks", "robots", "engines", "backends")
 
@@ -18,7 +22,7 @@ def list_things(
     kind: Annotated[
         str, typer.Argument(help="What to list: tasks, robots, engines or backends.", autocompletion=lambda: KINDS)
     ] = "tasks",
-    tag: Annotated[str | None, typer.Option(help="List only tasks with this tag.")] = None,
+    tag: Annotated[str | None, option("List only tasks with this tag.")] = None,
 ) -> None:
     """Show the tasks, robots, engines or backends there are.
 
@@ -28,8 +32,12 @@ def list_things(
         raise unknown("kind", kind, KINDS)
     if tag is not None and kind != "tasks":
         raise UserError("--tag goes with 'list tasks'")
-    table = {"tasks": lambda: _tasks(tag), "robots": _robots, "engines": _engines, "backends": _backends}[kind]()
-    say(table)
+    if kind == "tasks":
+        say(_tasks(tag))
+    elif kind == "robots":
+        say(Table(("robot", "model", "summary"), [(name, *about) for name, about in ROBOTS.items()]))
+    else:
+        say(_installable("engine", ENGINES) if kind == "engines" else _installable("backend", BACKENDS))
 
 
 def _tasks(tag: str | None) -> Table:
@@ -40,25 +48,6 @@ def _tasks(tag: str | None) -> Table:
     chosen = [spec for spec in known.values() if tag is None or tag in spec.tags]
     rows = [(spec.id, ", ".join(spec.agents) or "-", ", ".join(spec.tags), spec.summary) for spec in chosen]
     return Table(("task", "backends", "tags", "summary"), rows)
-
-
-def _robots() -> Table:
-    from genelab.core.robots import ROBOTS
-
-    rows = [(name, target, summary) for name, (target, summary) in ROBOTS.items()]
-    return Table(("robot", "model", "summary"), rows)
-
-
-def _engines() -> Table:
-    from genelab.engines import ENGINES
-
-    return _installable("engine", ENGINES)
-
-
-def _backends() -> Table:
-    from genelab.rl.backends import BACKENDS
-
-    return _installable("backend", BACKENDS)
 
 
 def _installable(kind: str, components: Mapping[str, Component]) -> Table:

@@ -10,20 +10,9 @@ from typing import Any
 import typer
 
 from genelab import __version__
-from genelab.cli import benchmark as benchmark_command
-from genelab.cli import campaign as campaign_command
-from genelab.cli import collect as collect_command
+from genelab.cli import benchmark, campaign, collect, export, info, play, probe, report, sim2sim, summary, train, watch
 from genelab.cli import eval as eval_command
-from genelab.cli import export as export_command
-from genelab.cli import info as info_command
 from genelab.cli import list as list_command
-from genelab.cli import play as play_command
-from genelab.cli import probe as probe_command
-from genelab.cli import report as report_command
-from genelab.cli import sim2sim as sim2sim_command
-from genelab.cli import summary as summary_command
-from genelab.cli import train as train_command
-from genelab.cli import watch as watch_command
 from genelab.cli.plain import allow_all_text
 from genelab.core.errors import RunStopped, UserError, hint
 from genelab.experiment.console import say
@@ -44,18 +33,18 @@ app = typer.Typer(
 LOOK, RUN, JUDGE = "Look around", "Train and run", "Judge"
 COMMANDS: list[tuple[str, str, Callable[..., Any]]] = [
     (LOOK, "list", list_command.list_things),
-    (LOOK, "info", info_command.info),
-    (RUN, "train", train_command.train),
-    (RUN, "play", play_command.play),
-    (RUN, "watch", watch_command.watch),
-    (RUN, "collect", collect_command.collect),
-    (RUN, "export", export_command.export),
+    (LOOK, "info", info.info),
+    (RUN, "train", train.train),
+    (RUN, "play", play.play),
+    (RUN, "watch", watch.watch),
+    (RUN, "collect", collect.collect),
+    (RUN, "export", export.export),
     (JUDGE, "eval", eval_command.evaluate),
-    (JUDGE, "probe", probe_command.probe),
-    (JUDGE, "sim2sim", sim2sim_command.sim2sim),
-    (JUDGE, "benchmark", benchmark_command.benchmark),
-    (JUDGE, "summary", summary_command.summary),
-    (JUDGE, "report", report_command.report),
+    (JUDGE, "probe", probe.probe),
+    (JUDGE, "sim2sim", sim2sim.sim2sim),
+    (JUDGE, "benchmark", benchmark.benchmark),
+    (JUDGE, "summary", summary.summary),
+    (JUDGE, "report", report.report),
 ]
 """The panel of the help that a command stands in, its name, and what it does."""
 WITH_OVERRIDES = {"info", "play", "train", "eval", "export", "probe", "sim2sim", "collect"}
@@ -66,8 +55,8 @@ OVERRIDES_HINT = """Any option with a dot overrides a config value, such as --en
 for _panel, _name, _function in COMMANDS:
     _epilog = OVERRIDES_HINT if _name in WITH_OVERRIDES else None
     app.command(_name, rich_help_panel=_panel, epilog=_epilog)(_function)
-_campaign = typer.Typer(rich_markup_mode="rich", help=campaign_command.__doc__)
-for _name, _function in campaign_command.COMMANDS.items():
+_campaign = typer.Typer(rich_markup_mode="rich", help=campaign.__doc__)
+for _name, _function in campaign.COMMANDS.items():
     _campaign.command(_name)(_function)
 app.add_typer(_campaign, name="campaign", rich_help_panel=RUN, no_args_is_help=True)
 

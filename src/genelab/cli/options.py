@@ -1,79 +1,62 @@
 """Options that several commands share, and what they stand for."""
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from genelab.core.errors import UserError
+from genelab.core.registry import tasks
+from genelab.engines import ENGINES
+from genelab.rl.backends import BACKENDS
 
 SIMULATION, PICTURES = "Simulation", "Pictures"
 """Panels of the help."""
+LOCALHOST = "127.0.0.1"
+
+Complete = Callable[[], Sequence[str]]
+"""Says what a shell offers."""
 
 
-def task_ids() -> list[str]:
-    """What a shell offers for the name of a task."""
-    from genelab.core.registry import tasks
-
-    return sorted(tasks())
+def argument(help: str, metavar: str | None = None, complete: Complete | None = None) -> Any:
+    """An argument whose default its help says, if it has one."""
+    return typer.Argument(help=help, metavar=metavar, show_default=False, autocompletion=complete)
 
 
-def engine_names() -> list[str]:
-    """What a shell offers for the name of an engine."""
-    from genelab.engines import ENGINES
-
-    return list(ENGINES)
+def option(help: str, *flags: str, panel: str | None = None, complete: Complete | None = None) -> Any:
+    """An option whose default its help says, if it matters."""
+    return typer.Option(*flags, help=help, show_default=False, rich_help_panel=panel, autocompletion=complete)
 
 
-def backend_names() -> list[str]:
-    """What a shell offers for the name of an RL library."""
-    from genelab.rl.backends import BACKENDS
+def preset(help: str) -> Any:
+    """The option for the name of a preset."""
 
-    return list(BACKENDS)
+    def names() -> list[str]:
+        return sorted({"auto", *(name for task in tasks().values() for name in task.preset_names())})
 
-
-def preset_names() -> list[str]:
-    """What a shell offers for the name of a preset."""
-    from genelab.core.registry import tasks
-
-    own = {name for task in tasks().values() for name in task.preset_names(None)}
-    return sorted({"auto", *own})
+    return typer.Option(help=help, autocompletion=names)
 
 
-Task = Annotated[
-    str,
-    typer.Argument(help="The id of a task; 'genelab list' shows them.", show_default=False, autocompletion=task_ids),
-]
-Vis = Annotated[
-    bool,
-    typer.Option("--vis", "-v", help="Open a viewer window (env.simulation.vis=true).", rich_help_panel=PICTURES),
-]
-Headless = Annotated[
-    bool, typer.Option("--headless", help="Open no window (env.simulation.vis=false).", rich_help_panel=PICTURES)
-]
-Gpu = Annotated[
-    bool,
-    typer.Option("--gpu", help="Run on the CUDA device (env.simulation.gpu=true).", rich_help_panel=SIMULATION),
-]
-Dt = Annotated[
-    float | None,
-    typer.Option("--dt", help="Advance physics by this many seconds (env.simulation.dt).", rich_help_panel=SIMULATION),
-]
+def backend(help: str) -> Any:
+    """The option for the name of an RL library."""
+    return option(help, complete=lambda: list(BACKENDS))
+
+
+Task = Annotated[str, argument("The id of a task; 'genelab list' shows them.", complete=lambda: sorted(tasks()))]
+Checkpoint = Annotated[Path, argument("A checkpoint, or 'bundled'.")]
+Seed = Annotated[int, typer.Option(help="Fix everything random.")]
+Out = Annotated[Path | None, option("Write the result to this JSON file.")]
+Vis = Annotated[bool, option("Open a viewer window (env.simulation.vis=true).", "--vis", "-v", panel=PICTURES)]
+Headless = Annotated[bool, option("Open no window (env.simulation.vis=false).", "--headless", panel=PICTURES)]
+Gpu = Annotated[bool, option("Run on the CUDA device (env.simulation.gpu=true).", "--gpu", panel=SIMULATION)]
+Dt = Annotated[float | None, option("Advance physics by this many seconds (env.simulation.dt).", panel=SIMULATION)]
 Sim = Annotated[
     str | None,
-    typer.Option(
-        "--sim",
-        help="Simulate with this engine (env.simulation.engine).",
-        rich_help_panel=SIMULATION,
-        autocompletion=engine_names,
-    ),
+    option("Simulate with this engine (env.simulation.engine).", panel=SIMULATION, complete=lambda: list(ENGINES)),
 ]
-
-LOCALHOST = "127.0.0.1"
 Host = Annotated[str, typer.Option(help="Serve the page at this address of this machine.", rich_help_panel=PICTURES)]
-Port = Annotated[
-    int | None,
-    typer.Option(help="Serve the page at this port (the first free one from 8080).", rich_help_panel=PICTURES),
-]
+Port = Annotated[int | None, option("Serve the page at this port (the first free one from 8080).", panel=PICTURES)]
 
 
 def shortcuts(

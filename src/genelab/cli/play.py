@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from genelab.cli.options import LOCALHOST, PICTURES, Dt, Gpu, Headless, Host, Port, Sim, Task, Vis, shortcuts
+from genelab.cli.options import LOCALHOST, PICTURES, Dt, Gpu, Headless, Host, Port, Sim, Task, Vis, option, shortcuts
 from genelab.core.errors import UserError
 from genelab.experiment.console import say
 
@@ -15,30 +15,25 @@ def play(
     task: Task,
     agent: Annotated[
         Literal["zero", "random", "demonstrator", "trained"] | None,
-        typer.Option(help="Choose who acts; trained if a checkpoint is given, otherwise zero.", show_default=False),
+        option("Choose who acts; trained if a checkpoint is given, otherwise zero."),
     ] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Act with this checkpoint, or 'bundled'.")] = None,
-    num_envs: Annotated[int | None, typer.Option(help="Run this many worlds (1).", show_default=False)] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="Play this many steps without a window (env.simulation.steps, 240).")
-    ] = None,
-    max_steps: Annotated[int | None, typer.Option(help="Stop after this many steps, window or not.")] = None,
+    checkpoint: Annotated[Path | None, option("Act with this checkpoint, or 'bundled'.")] = None,
+    num_envs: Annotated[int | None, option("Run this many worlds (1).")] = None,
+    steps: Annotated[int | None, option("Play this many steps without a window (env.simulation.steps, 240).")] = None,
+    max_steps: Annotated[int | None, option("Stop after this many steps, window or not.")] = None,
     vis: Vis = False,
     headless: Headless = False,
     viewer: Annotated[
-        Literal["native", "web"] | None,
-        typer.Option(help="Open a window, or a page for the browser.", rich_help_panel=PICTURES),
+        Literal["native", "web"] | None, option("Open a window, or a page for the browser.", panel=PICTURES)
     ] = None,
     host: Host = LOCALHOST,
     port: Port = None,
-    video: Annotated[
-        Path | None, typer.Option(help="Film world 0 into this file (.mp4).", rich_help_panel=PICTURES)
-    ] = None,
+    video: Annotated[Path | None, option("Film world 0 into this file (.mp4).", panel=PICTURES)] = None,
     sim: Sim = None,
     gpu: Gpu = False,
     dt: Dt = None,
     seed: Annotated[int, typer.Option(help="Fix everything random.")] = 0,
-    prof: Annotated[bool, typer.Option("--prof", help="Say where the time went.")] = False,
+    prof: Annotated[bool, option("Say where the time went.", "--prof")] = False,
 ) -> None:
     """Run a policy in a task: in a window, in the browser, into a video, or just so.
 
@@ -53,20 +48,7 @@ def play(
     more = {"env.simulation.steps": steps}
     vis = vis or viewer is not None
     overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
-    run_playback(
-        PlayRequest(
-            task=task,
-            overrides=overrides,
-            agent=agent,
-            checkpoint=checkpoint,
-            num_envs=num_envs,
-            max_steps=max_steps,
-            video=video,
-            seed=seed,
-            viewer=viewer or "native",
-            host=host,
-            port=port,
-            prof=prof,
-        ),
-        say=say,
+    request = PlayRequest(
+        task, overrides, agent, checkpoint, num_envs, max_steps, video, seed, viewer or "native", host, port, prof
     )
+    run_playback(request, say)

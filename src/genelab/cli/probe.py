@@ -1,11 +1,10 @@
 """genelab probe"""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from genelab.cli.options import Dt, Gpu, Sim, Task, shortcuts
+from genelab.cli.options import Checkpoint, Dt, Gpu, Out, Seed, Sim, Task, shortcuts
 from genelab.core.table import Table
 from genelab.experiment.console import say
 
@@ -13,11 +12,11 @@ from genelab.experiment.console import say
 def probe(
     ctx: typer.Context,
     task: Task,
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, or 'bundled'.", show_default=False)],
+    checkpoint: Checkpoint,
     num_envs: Annotated[int, typer.Option(help="Give each command in this many worlds.")] = 64,
     seconds: Annotated[float, typer.Option(help="Hold each command this long.")] = 10.0,
-    seed: Annotated[int, typer.Option(help="Fix everything random.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
+    seed: Seed = 0,
+    out: Out = None,
     sim: Sim = None,
     gpu: Gpu = False,
     dt: Dt = None,
@@ -30,18 +29,8 @@ def probe(
     """
     from genelab.experiment.probe import ProbeRequest, run_probe
 
-    record = run_probe(
-        ProbeRequest(
-            task=task,
-            checkpoint=checkpoint,
-            overrides=shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim),
-            num_envs=num_envs,
-            seconds=seconds,
-            seed=seed,
-            out=out,
-        ),
-        say=say,
-    )
+    overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim)
+    record = run_probe(ProbeRequest(task, checkpoint, overrides, num_envs, seconds, seed, out), say)
     rows = []
     for row in record["directions"]:
         achieved = "-" if row["achieved"] is None else f"{row['achieved']:+.3f}"

@@ -3,21 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from genelab.cli.options import argument, option
 from genelab.experiment.console import say
 
 
 def report(
-    places: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DIR", help="Runs, directories of several seeds, or a campaign file.", show_default=False
-        ),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Write the report here (report.html among the runs).", show_default=False)
-    ] = None,
+    places: Annotated[list[Path], argument("Runs, directories of several seeds, or a campaign file.", "DIR")],
+    out: Annotated[Path | None, option("Write the report here (report.html among the runs).")] = None,
 ) -> None:
     """Write one HTML file about a run, all seeds of one, several to compare, or a campaign: it opens without network.
 

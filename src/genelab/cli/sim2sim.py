@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from genelab.cli.options import Dt, Gpu, Task, shortcuts
+from genelab.cli.options import Dt, Gpu, Task, argument, option, shortcuts
 from genelab.core.errors import UserError
 from genelab.core.table import Table
 from genelab.experiment.console import say
@@ -16,28 +16,19 @@ def sim2sim(
     task: Task,
     checkpoint: Annotated[
         str | None,
-        typer.Argument(
-            metavar="CKPT",
-            help="A checkpoint, a run directory or 'bundled'; the newest local or the bundled policy by default.",
-            show_default=False,
+        argument(
+            "A checkpoint, a run directory or 'bundled'; the newest local or the bundled policy by default.", "CKPT"
         ),
     ] = None,
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="RUN", help="More policies to test, with --matrix.", show_default=False),
-    ] = None,
+    runs: Annotated[list[str] | None, argument("More policies to test, with --matrix.", "RUN")] = None,
     engines: Annotated[
-        list[str] | None,
-        typer.Option(help="Compare these engines, with commas between them (mujoco,genesis).", show_default=False),
+        list[str] | None, option("Compare these engines, with commas between them (mujoco,genesis).")
     ] = None,
     episodes: Annotated[int, typer.Option(help="Run this many episodes in each engine.")] = 32,
     out: Annotated[Path, typer.Option(help="Write sim2sim.json and sim2sim.html into this directory.")] = Path(
         "sim2sim"
     ),
-    margin: Annotated[
-        float | None,
-        typer.Option(help="Ignore differences in return up to this (1 % of the mean return).", show_default=False),
-    ] = None,
+    margin: Annotated[float | None, option("Ignore differences in return up to this (1 % of the mean return).")] = None,
     seed: Annotated[int, typer.Option(help="Fix initial states, noise, commands and pushes.")] = 0,
     pushes: Annotated[bool, typer.Option("--pushes/--no-pushes", help="Push the robot as in training, or not.")] = True,
     attribute: Annotated[
@@ -56,22 +47,11 @@ def sim2sim(
     if matrix != bool(runs):
         raise UserError("--matrix needs runs to test" if matrix else f"'{(runs or [''])[0]}' goes with --matrix")
     chosen = [name.strip() for names in engines or ["mujoco,genesis"] for name in names.split(",") if name.strip()]
-    record = run_sim2sim(
-        Sim2SimRequest(
-            task=task,
-            checkpoint=checkpoint,
-            engines=tuple(dict.fromkeys(chosen)),
-            episodes=episodes,
-            seed=seed,
-            margin=margin,
-            pushes=pushes,
-            attribute=attribute,
-            matrix=tuple(runs or ()),
-            overrides=shortcuts(ctx.obj, gpu=gpu, dt=dt),
-            out=out,
-        ),
-        say=say,
+    names, tested, overrides = tuple(dict.fromkeys(chosen)), tuple(runs or ()), shortcuts(ctx.obj, gpu=gpu, dt=dt)
+    request = Sim2SimRequest(
+        task, checkpoint, names, episodes, seed, margin, pushes, attribute, matrix=tested, overrides=overrides, out=out
     )
+    record = run_sim2sim(request, say)
     _print(record)
     say(f"written to {out / JSON_FILE} and {out / PAGE_FILE}")
     return 0 if record["passed"] else 1

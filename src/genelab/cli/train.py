@@ -7,47 +7,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, backend_names, preset_names, shortcuts
+from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, backend, option, preset, shortcuts
 from genelab.core.errors import UserError
 from genelab.experiment.console import say
 
 if TYPE_CHECKING:
     from genelab.experiment.run.directory import Run
-    from genelab.experiment.train import TrainRequest
     from genelab.rl.backends.base import TrainResult
     from genelab.rl.eval_callback import EvalSettings
 
 
 def _run(help: str) -> Any:
     """An option about where a run is and what it begins with."""
-    return typer.Option(help=help, show_default=False, rich_help_panel="Runs and seeds")
+    return option(help, panel="Runs and seeds")
 
 
 def _eval(help: str) -> Any:
     """An option about evaluation during training."""
-    return typer.Option(help=help, show_default=False, rich_help_panel="Evaluation during training")
+    return option(help, panel="Evaluation during training")
 
 
 def train(
     ctx: typer.Context,
     task: Task,
-    num_envs: Annotated[int | None, typer.Option(help="Train in this many worlds (env.num_envs).")] = None,
+    num_envs: Annotated[int | None, option("Train in this many worlds (env.num_envs).")] = None,
     max_iterations: Annotated[
-        int | None, typer.Option(help="Learn for this many iterations; with skrl and sb3, environment steps.")
+        int | None, option("Learn for this many iterations; with skrl and sb3, environment steps.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="The same as --max-iterations.")] = None,
+    steps: Annotated[int | None, option("The same as --max-iterations.")] = None,
     seed: Annotated[int | None, _run("Fix everything random (agent.seed).")] = None,
     seeds: Annotated[str | None, _run("Train with several seeds, such as 1,2,3, each in a process.")] = None,
     parallel: Annotated[int | None, _run("Train this many seeds at once (1).")] = None,
     log_dir: Annotated[Path | None, _run("Put the run into exactly this directory.")] = None,
-    preset: Annotated[
-        str, typer.Option(help="Use these settings of the task; auto takes cpu on a CPU.", autocompletion=preset_names)
-    ] = "auto",
+    preset: Annotated[str, preset("Use these settings of the task; auto takes cpu on a CPU.")] = "auto",
     sim: Sim = None,
-    backend: Annotated[
-        str | None,
-        typer.Option(help="Learn with this RL library, if the task has several.", autocompletion=backend_names),
-    ] = None,
+    backend: Annotated[str | None, backend("Learn with this RL library, if the task has several.")] = None,
     checkpoint: Annotated[Path | None, _run("Start from this checkpoint, 'bundled' or bundled:<task>.")] = None,
     resume: Annotated[Path | None, _run("Continue the run in this directory exactly.")] = None,
     eval_every: Annotated[int | None, _eval("Evaluate every so many iterations.")] = None,
@@ -65,46 +59,30 @@ def train(
     """
     if steps is not None and max_iterations is not None and steps != max_iterations:
         raise UserError("--steps is an alias of --max-iterations: give one of them")
-    overrides = shortcuts(
-        ctx.obj,
-        vis=vis,
-        headless=headless,
-        gpu=gpu,
-        dt=dt,
-        sim=sim,
-        more={
-            "env.num_envs": num_envs,
-            "agent.max_iterations": max_iterations if max_iterations is not None else steps,
-            "agent.seed": seed,
-        },
-    )
-    from genelab.experiment.train import TrainRequest
+    iterations = steps if max_iterations is None else max_iterations
+    more = {"env.num_envs": num_envs, "agent.max_iterations": iterations, "agent.seed": seed}
+    overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
+    from genelab.experiment import train as training
+    from genelab.experiment.seeds import parse_seeds, train_seeds
 
-    evaluation = {"episodes": eval_episodes, "num_envs": eval_num_envs, "seed": eval_seed}
     if resume is not None:
         given = {"--seeds": seeds, "--log-dir": log_dir, "--checkpoint": checkpoint, "--backend": backend}
         given |= {"--eval-every": eval_every, "--parallel": parallel, "--preset": None if preset == "auto" else preset}
         for flag, value in given.items():
             if value is not None:
                 raise UserError(f"{flag} has no place beside --resume: the run keeps its settings")
-        return _resume(task, resume, overrides)
-    request = TrainRequest(
-        task=task,
-        overrides=overrides,
-        preset=preset,
-        backend=backend,
-        log_dir=log_dir,
-        checkpoint=checkpoint,
-        command=shlex.join(["genelab", *sys.argv[1:]]),
-        evaluation=_evaluation(eval_every, evaluation),
-    )
+        return _report(*training.resume(task, resume, overrides, say))
+    command = shlex.join(["genelab", *sys.argv[1:]])
+    settings = {"episodes": eval_episodes, "num_envs": eval_num_envs, "seed": eval_seed}
+    evaluation = _evaluation(eval_every, settings)
+    request = training.TrainRequest(task, overrides, preset, backend, log_dir, checkpoint, command, evaluation)
     if seeds is not None:
         if any(path.replace("-", "_") == "agent.seed" for path, _ in overrides):
             raise UserError("--seeds and --seed exclude each other (agent.seed is the same)")
-        return _train_seeds(request, seeds, 1 if parallel is None else parallel)
+        return train_seeds(request, parse_seeds(seeds), 1 if parallel is None else parallel, say)
     if parallel is not None:
         raise UserError("--parallel goes with --seeds")
-    return _train_one(request)
+    return _report(*training.train(request, say))
 
 
 def _evaluation(every: int | None, settings: dict[str, int | None]) -> "EvalSettings | None":
@@ -120,20 +98,6 @@ def _evaluation(every: int | None, settings: dict[str, int | None]) -> "EvalSett
     return EvalSettings(every=every, **given)
 
 
-def _train_one(request: "TrainRequest") -> int:
-    from genelab.experiment.train import train as start
-
-    run, result = start(request, say)
-    return _report(run, result)
-
-
-def _resume(task: str, directory: Path, overrides: list[tuple[str, str]]) -> int:
-    from genelab.experiment.train import resume as go_on
-
-    run, result = go_on(task, directory, overrides, say)
-    return _report(run, result)
-
-
 def _report(run: "Run", result: "TrainResult") -> int:
     say(f"checkpoint: {result.checkpoint}")
     say(f"weights sha256: {result.weights_sha256}")
@@ -142,9 +106,3 @@ def _report(run: "Run", result: "TrainResult") -> int:
         say(f"  {shlex.join(['genelab', 'train', run.meta['task'], '--resume', str(run.directory)])}")
         return 130
     return 0
-
-
-def _train_seeds(request: "TrainRequest", seeds: str, parallel: int) -> int:
-    from genelab.experiment.seeds import parse_seeds, train_seeds
-
-    return train_seeds(request, parse_seeds(seeds), parallel, say)

@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from genelab.cli.options import LOCALHOST, Host, Port
+from genelab.cli.options import LOCALHOST, Host, Port, argument, option
 from genelab.experiment.console import say
 
 
 def watch(
-    run: Annotated[Path, typer.Argument(help="The directory of a run, as 'train' prints it.", show_default=False)],
+    run: Annotated[Path, argument("The directory of a run, as 'train' prints it.")],
     num_envs: Annotated[int, typer.Option(help="Show this many worlds.")] = 4,
-    max_steps: Annotated[int | None, typer.Option(help="Stop after this many steps.", show_default=False)] = None,
+    max_steps: Annotated[int | None, option("Stop after this many steps.")] = None,
     host: Host = LOCALHOST,
     port: Port = None,
 ) -> None:
