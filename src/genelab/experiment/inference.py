@@ -20,8 +20,8 @@ def setup_policy(
     path: Path,
     overrides: list[tuple[str, str]],
     *,
+    num_envs: int,
     seed: int = 0,
-    num_envs: int | None = None,
     unused: dict[str, str] | None = None,
     say: Callable[[str], None] = print,
 ) -> tuple[Setup, InferenceSetup, dict[str, Any]]:
@@ -31,11 +31,9 @@ def setup_policy(
     environment with its policy, and what the checkpoint says about its origin.
     """
     setup, checkpoint = resolve_policy(task, path, overrides, unused=unused, say=say)
-    infos = checkpoint[INFO_KEY]
-    if num_envs is not None:
-        setup.env_cfg.num_envs = num_envs
+    setup.env_cfg.num_envs = num_envs
     env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
-    return setup, InferenceSetup(env, load_policy(env, checkpoint)), infos
+    return setup, InferenceSetup(env, load_policy(env, checkpoint)), checkpoint[INFO_KEY]
 
 
 def load_policy(env: ManagerBasedRlEnv, checkpoint: dict[str, Any]) -> Policy:
@@ -56,13 +54,8 @@ def resolve_policy(
     infos = checkpoint[INFO_KEY]
     if infos["backend"] not in backends.BACKENDS:
         raise UserError(f"'{path}' was made by backend '{infos['backend']}', which this version does not have")
-    setup = resolve(
-        task,
-        play=True,
-        preset="reference",
-        overrides=overrides,
-        unused={"agent": f"the networks come from '{path.name}'", **(unused or {})},
-    )
+    unread = {"agent": f"the networks come from '{path.name}'", **(unused or {})}
+    setup = resolve(task, play=True, preset="reference", overrides=overrides, unused=unread)
     ours = {change.path for change in setup.changes}
     inherited = {p: v for p, v in infos["env_changes"].items() if p not in ours}
     with about(path):
@@ -74,11 +67,19 @@ def resolve_policy(
 
 
 def find_checkpoint(name: str | None, task: str, say: Callable[[str], None]) -> Path:
-    """A checkpoint by file, run directory, ``bundled`` or ``bundled:<task>``; None chooses as play does and says so."""
+    """A checkpoint by file, run directory, ``bundled`` or ``bundled:<task>``.
+
+    None takes the newest local one, else the bundled one, and says so.
+    """
     if name is None:
-        path, which = choose_checkpoint(task)
-        say(f"checkpoint: {path} ({which})")
-        return path
+        local = _newest_checkpoint(task)
+        chosen = local or bundled_checkpoint(task)
+        if chosen is None:
+            raise UserError(
+                f"there is no trained policy of '{task}' under 'logs': train one, or name it with --checkpoint"
+            )
+        say(f"checkpoint: {chosen} ({'the newest local one' if local else 'the bundled one'})")
+        return chosen
     path = resolve_checkpoint(name, task)
     if (path / RUN_FILE).is_file():
         saved = saved_checkpoints(path)
@@ -88,20 +89,10 @@ def find_checkpoint(name: str | None, task: str, say: Callable[[str], None]) -> 
     return path
 
 
-def choose_checkpoint(task: str, root: Path = Path("logs")) -> tuple[Path, str]:
-    """The newest local checkpoint of a task, else the bundled one, and which of these it is."""
-    local, bundled = newest_checkpoint(task, root), bundled_checkpoint(task)
-    if local is not None:
-        return local, "the newest local one"
-    if bundled is not None:
-        return bundled, "the bundled one"
-    raise UserError(f"there is no trained policy of '{task}' under '{root}': train one, or name it with --checkpoint")
-
-
-def newest_checkpoint(task: str, root: Path) -> Path | None:
+def _newest_checkpoint(task: str) -> Path | None:
     """The last checkpoint of the newest local run of a task, if there is any."""
     runs = []
-    for run_file in root.rglob(RUN_FILE):
+    for run_file in Path("logs").rglob(RUN_FILE):
         try:
             run = Run.open(run_file.parent)
         except UserError:  # not ours, or broken: no reason to overlook the others

@@ -19,12 +19,12 @@ from genelab.core.table import Table
 from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv
 from genelab.experiment.collect import demonstrator
 from genelab.experiment.console import progress
-from genelab.experiment.inference import choose_checkpoint, find_checkpoint, load_policy, resolve_policy
+from genelab.experiment.inference import find_checkpoint, load_policy, resolve_policy
 from genelab.experiment.setup import Setup, of_the_policy, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
 from genelab.rl.backends.base import Policy
 from genelab.rl.evaluator import RandomPolicy
-from genelab.viewer.native import Viewer, open_viewer
+from genelab.viewer.native import NativeViewer, open_viewer
 from genelab.viewer.session import Session
 from genelab.viewer.web import Curves, WebViewer
 
@@ -73,7 +73,10 @@ def run_playback(request: PlayRequest, say: Say = print) -> int:
     setup, checkpoint = _resolve(request, agent, say)
     if not setup.trains:
         return _play_scene(setup, request, say)
-    setup.env_cfg.num_envs = _num_envs(setup, request)
+    if request.num_envs is not None:
+        setup.env_cfg.num_envs = request.num_envs
+    elif not any(change.path == "env.num_envs" for change in setup.changes):
+        setup.env_cfg.num_envs = 1
     env = ManagerBasedRlEnv(setup.env_cfg, seed=request.seed)
     agents: dict[str, Callable[[], Policy]] = {
         "zero": lambda: ZeroPolicy(env),
@@ -100,10 +103,7 @@ def _resolve(request: PlayRequest, agent: str, say: Say) -> tuple[Setup, dict[st
     """
     if agent == "trained" or request.viewer == "web":
         try:
-            path = request.checkpoint
-            if path is None:
-                path, which = choose_checkpoint(request.task)
-                say(f"checkpoint: {path} ({which})")
+            path = request.checkpoint or find_checkpoint(None, request.task, say)
             return resolve_policy(request.task, path, request.overrides, say=say)
         except UserError as error:
             if agent == "trained":
@@ -133,13 +133,6 @@ def _play_scene(setup: Setup, request: PlayRequest, say: Say) -> int:
     return show(Session(env), replace(request, prof=False), say)
 
 
-def _num_envs(setup: Setup, request: PlayRequest) -> int:
-    """One world unless the user asked for more, by flag or override."""
-    if request.num_envs is not None:
-        return request.num_envs
-    return setup.env_cfg.num_envs if any(c.path == "env.num_envs" for c in setup.changes) else 1
-
-
 def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict) -> int:
     """Step until the length is reached or the viewer is closed; returns the number of steps."""
     env = session.env
@@ -154,7 +147,7 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict
         with shown as row, profile or nullcontext():
             while (limit is None or session.steps < limit) and (viewer is None or viewer.running):
                 if video is not None:
-                    video.add(env.render(0, WIDTH, HEIGHT)) if video.wants_frame else video.skip()
+                    video.film(lambda: env.render(0, WIDTH, HEIGHT))
                 session.advance()
                 if viewer is not None:
                     viewer.sync()
@@ -177,7 +170,7 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict
     return session.steps
 
 
-def _open_viewer(session: Session, request: PlayRequest, say: Say, curves: Curves) -> Viewer:
+def _open_viewer(session: Session, request: PlayRequest, say: Say, curves: Curves) -> NativeViewer | WebViewer:
     if request.viewer == "native":
         return open_viewer(session.env, realtime=True)
     page = WebViewer(session, request.task, request.host, request.port, curves)

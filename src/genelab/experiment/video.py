@@ -1,5 +1,6 @@
 """Videos, frame by frame."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +35,12 @@ class VideoWriter:
         self._partial = path.with_name(f".{path.stem}.partial{path.suffix}")
         self._stream: Any = None
 
-    @property
-    def wants_frame(self) -> bool:
-        """Whether the present step is one to be recorded."""
-        return self._seen % self._every == 0
-
-    def skip(self) -> None:
-        """Pass over a step that is not recorded."""
+    def film(self, render: Callable[[], np.ndarray]) -> None:
+        """Append the RGB frame of the present step, if it is one to be recorded."""
         self._seen += 1
-
-    def add(self, frame: np.ndarray) -> None:
-        """Append an RGB frame."""
+        if (self._seen - 1) % self._every != 0:
+            return
+        frame = render()
         if self._stream is None:
             size = (frame.shape[1], frame.shape[0])
             stream: Any = imageio_ffmpeg.write_frames(
@@ -57,7 +53,6 @@ class VideoWriter:
             stream.send(None)
             self._stream = stream
         self._stream.send(np.ascontiguousarray(frame).tobytes())
-        self._seen += 1
 
     def close(self) -> None:
         """Finish the file."""

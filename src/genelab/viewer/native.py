@@ -2,36 +2,21 @@
 
 import time
 import warnings
-from typing import Any, Protocol
+from typing import Any
 
 from genelab.core.errors import UserError
 from genelab.core.graphics import has_display
 from genelab.envs import ManagerBasedEnv
 
 
-class Viewer(Protocol):
-    """Shows a world as it goes."""
-
-    @property
-    def running(self) -> bool:
-        """The window is still open."""
-        ...
-
-    def sync(self) -> None:
-        """Show the present state."""
-        ...
-
-    def close(self) -> None: ...
-
-
-def open_viewer(env: ManagerBasedEnv, realtime: bool = False) -> Viewer:
+def open_viewer(env: ManagerBasedEnv, realtime: bool = False) -> "NativeViewer":
     """MuJoCo's own viewer on world 0. `realtime` slows the caller down to the speed of the simulated world."""
     if not (has_display() and _opens_windows()):
         raise UserError(
             "there is no display to open a window on: use --headless; 'play' also has --viewer web and --video FILE, "
             "and 'genelab watch' follows a training"
         )
-    return _NativeViewer(env, realtime)
+    return NativeViewer(env, realtime)
 
 
 def _opens_windows() -> bool:
@@ -43,7 +28,9 @@ def _opens_windows() -> bool:
         return bool(glfw.init())
 
 
-class _NativeViewer:
+class NativeViewer:
+    """MuJoCo's own window on world 0."""
+
     def __init__(self, env: ManagerBasedEnv, realtime: bool):
         import mujoco.viewer
 
@@ -55,9 +42,11 @@ class _NativeViewer:
 
     @property
     def running(self) -> bool:
+        """The window is still open."""
         return bool(self._handle.is_running())
 
     def sync(self) -> None:
+        """Show the present state."""
         with self._handle.lock():
             self._engine.world_data(0, self._data)
         self._handle.sync()

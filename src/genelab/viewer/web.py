@@ -23,7 +23,7 @@ Curves = Callable[[], Plots]
 
 
 class WebViewer:
-    """The page. It has the methods of every viewer (`genelab.viewer.native.Viewer`)."""
+    """The page. It has the methods of every viewer (`genelab.viewer.native.NativeViewer`)."""
 
     running = True
 
