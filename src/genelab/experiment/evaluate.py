@@ -65,17 +65,13 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
             watch=lambda ended, mean: row.update(ended, f"return {mean:.2f}"),
         )
     inference.env.close()
+    measured: dict[str, Any] = {}
+    for name, value in result.items():
+        measured |= value if name == "groups" else {name: value}
     record = {
         "task": request.task,
         "checkpoint": str(request.checkpoint),
-        "num_episodes": result["num_episodes"],
-        "complete": result["complete"],
-        "metrics": result["metrics"],
-        **result["groups"],
-        "episodes": result["episodes"],
-        "failed_worlds": result["failed_worlds"],
-        "steps": result["steps"],
-        "wall_clock_seconds": result["wall_clock_seconds"],
+        **measured,
         "seed": request.seed,
         "deterministic": request.deterministic,
         "noise": setup.env_cfg.observations["policy"].noise,

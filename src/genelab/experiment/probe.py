@@ -75,21 +75,14 @@ def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict
     env = PairedEnv(disturbed, seed=request.seed)
     _, survived = rollout(env, load_policy(env, checkpoint), request.seed, "random commands, pushed")
     env.close()
+    measured = zip(commands, velocity.split(request.num_envs), upright.split(request.num_envs), strict=True)
+    pushed = {"falls": int((~survived).sum()), "worlds": len(survived), "seconds": disturbed.episode_length_s}
     record = {
         "task": request.task,
         "checkpoint": str(request.checkpoint),
-        "directions": [
-            measure(command, v, up)
-            for command, v, up in zip(
-                commands, velocity.split(request.num_envs), upright.split(request.num_envs), strict=True
-            )
-        ],
+        "directions": [measure(*each) for each in measured],
         "falls": int((~upright).sum()),
-        "random_with_pushes": {
-            "falls": int((~survived).sum()),
-            "worlds": len(survived),
-            "seconds": disturbed.episode_length_s,
-        },
+        "random_with_pushes": pushed,
         "worlds_per_direction": request.num_envs,
         "seconds": request.seconds,
         "settle_seconds": SETTLE_S,
