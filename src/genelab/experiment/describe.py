@@ -98,11 +98,8 @@ def _scene(cfg: ManagerBasedEnvCfg) -> Table:
 
 
 def _entity(entity: EntityCfg) -> tuple[str, dict[str, Any]]:
-    moved = {
-        field.name: getattr(entity, field.name)
-        for field in dataclasses.fields(entity)
-        if field.name in ("pos", "quat") and getattr(entity, field.name) != field.default
-    }
+    placed = {"pos": entity.pos, "quat": entity.quat}
+    moved = {name: value for name, value in placed.items() if value != getattr(type(entity), name)}
     bent = {joint: value for joint, value in entity.joint_pos.items() if value != 0.0}
     return first_line(entity.model), {**entity.params, **moved, **bent}
 

@@ -13,19 +13,11 @@ from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_atomic, write_json, write_text
 from genelab.experiment import provenance
 from genelab.experiment.inference import setup_policy
+from genelab.rl import exporter
 from genelab.rl.backends.base import InferenceSetup
 from genelab.rl.deployed import Deployed
 from genelab.rl.deployment import describe, describe_scene
 from genelab.rl.export_check import TOLERANCE, Recording, load_onnx, load_torchscript, max_error, record
-from genelab.rl.exporter import (
-    DEFAULT_OPSET,
-    OPSETS,
-    SUFFIXES,
-    build,
-    observation_layout,
-    write_onnx,
-    write_torchscript,
-)
 
 CHECK_WORLDS, CHECK_STEPS = 8, 160
 """Size of the rollout an export is checked on."""
@@ -52,7 +44,7 @@ class ExportRequest:
     @property
     def path(self) -> Path:
         """Where the policy goes."""
-        return self.out or Path(f"policy{SUFFIXES[self.format][0]}")
+        return self.out or Path(f"policy{exporter.SUFFIXES[self.format][0]}")
 
 
 def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
@@ -65,17 +57,17 @@ def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> di
     for change in setup.changes:
         say(str(change))
     env, deployed = inference.env, inference.policy.deployed
-    layout = observation_layout(env, (*deployed.obs_groups, *deployed.image_groups))
-    network = build(deployed, layout)
+    layout = exporter.observation_layout(env, (*deployed.obs_groups, *deployed.image_groups))
+    network = exporter.build(deployed, layout)
     recording = record(env, inference.policy, CHECK_STEPS)
-    opset = (request.opset or DEFAULT_OPSET) if request.format == "onnx" else None
+    opset = (request.opset or exporter.DEFAULT_OPSET) if request.format == "onnx" else None
     errors: list[float] = []
 
     def write_checked(temporary: Path) -> None:
         if opset is None:
-            write_torchscript(network, temporary)
+            exporter.write_torchscript(network, temporary)
         else:
-            write_onnx(network, temporary, opset)
+            exporter.write_onnx(network, temporary, opset)
         errors.append(_compare(request, inference, temporary, recording))
 
     scene = path.with_name(f"{path.name}.scene.xml")
@@ -109,13 +101,15 @@ def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> di
 def _check(request: ExportRequest) -> None:
     if request.path.resolve() == request.checkpoint.resolve():
         raise UserError(f"'{request.path}' is the checkpoint itself: choose another --out")
-    for other, suffixes in SUFFIXES.items():
+    for other, suffixes in exporter.SUFFIXES.items():
         if other != request.format and request.path.suffix in suffixes:
             raise UserError(f"'{request.path}' is a name for {other}: choose --format {other} or another --out")
     if request.opset is not None and request.format != "onnx":
         raise UserError("--opset goes with --format onnx")
-    if request.opset is not None and request.opset not in OPSETS:
-        raise UserError(f"opset {request.opset} is not available: choose {OPSETS.start} to {OPSETS.stop - 1}")
+    if request.opset is not None and request.opset not in exporter.OPSETS:
+        raise UserError(
+            f"opset {request.opset} is not available: choose {exporter.OPSETS.start} to {exporter.OPSETS.stop - 1}"
+        )
 
 
 def _compare(request: ExportRequest, inference: InferenceSetup, path: Path, recording: Recording) -> float:

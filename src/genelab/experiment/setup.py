@@ -13,8 +13,6 @@ from genelab.core.registry import TaskSpec, find
 from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnvCfg, RampCfg, SimulationCfg
 
-PRESETS = ("auto", "cpu", "reference")
-
 _NOT_OF_THE_POLICY = ("env.num_envs", "env.simulation.")
 """Env paths that say where a policy was trained, not what it was trained for."""
 
@@ -53,12 +51,9 @@ class Setup:
 
     def env_changes(self) -> dict[str, Any]:
         """What preset and user changed about the task itself: a policy trained so must be evaluated so."""
-        changed = {c.path: c.new for c in (*self.preset_changes, *self.changes) if c.path.startswith("env.")}
-        return {
-            path: to_dict(value) if is_config(value) else value
-            for path, value in changed.items()
-            if of_the_policy(path)
-        }
+        changes = (*self.preset_changes, *self.changes)
+        changed = {c.path: c.new for c in changes if c.path.startswith("env.") and of_the_policy(c.path)}
+        return {path: to_dict(value) if is_config(value) else value for path, value in changed.items()}
 
 
 def resolve(
