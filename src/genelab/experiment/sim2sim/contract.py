@@ -177,9 +177,8 @@ def _holding_controls(env: PairedEnv) -> np.ndarray:
     controls = np.zeros(env.scene.model.nu)
     for layout in env.scene.entities.values():
         position = dict(zip(layout.joint_names, env.scene.default_qpos[layout.qpos_ids], strict=True))
-        for actuator, joint, kind in zip(
-            layout.actuator_ids, layout.actuated_joints, layout.actuator_kinds, strict=True
-        ):
+        actuators = zip(layout.actuator_ids, layout.actuated_joints, layout.actuator_kinds, strict=True)
+        for actuator, joint, kind in actuators:
             if kind == "position" and joint in position:
                 controls[actuator] = position[joint]
     return controls

@@ -108,7 +108,9 @@ def replay(env: PairedEnv, script: Script) -> Motion:
     """Carry out a script; what each quantity was after every control step."""
     env.reset(seed=0)
     env.engine.set_state(env.worlds, script.qpos.to(env.device), script.qvel.to(env.device))
-    joints, free = _addresses(env.scene.model)
+    kinds = mujoco.mjtJoint
+    joints = _addresses(env.scene.model, kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE).tolist()
+    free = _addresses(env.scene.model, kinds.mjJNT_FREE).T.tolist()
     recorded: dict[str, list[Tensor]] = {}
     for action in script.actions:
         env.action_manager.process(action.to(env.device))
@@ -161,13 +163,6 @@ def _angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return 4.0 * np.arcsin(np.clip(chord / 2.0, 0.0, 1.0))
 
 
-def _addresses(model: mujoco.MjModel) -> tuple[tuple[list[int], list[int]], list[tuple[int, int]]]:
-    """Columns of qpos and qvel of all hinges and slides, and the first ones of each free joint."""
-    kinds = model.jnt_type
-    simple = [j for j in range(model.njnt) if kinds[j] in _SIMPLE]
-    free = [j for j in range(model.njnt) if kinds[j] == mujoco.mjtJoint.mjJNT_FREE.value]
-    columns = ([int(model.jnt_qposadr[j]) for j in simple], [int(model.jnt_dofadr[j]) for j in simple])
-    return columns, [(int(model.jnt_qposadr[j]), int(model.jnt_dofadr[j])) for j in free]
-
-
-_SIMPLE = (mujoco.mjtJoint.mjJNT_HINGE.value, mujoco.mjtJoint.mjJNT_SLIDE.value)
+def _addresses(model: mujoco.MjModel, *kinds: mujoco.mjtJoint) -> np.ndarray:
+    """(2, joints) first columns of qpos and qvel of all joints of these kinds."""
+    return np.stack((model.jnt_qposadr, model.jnt_dofadr))[:, np.isin(model.jnt_type, kinds)]

@@ -20,16 +20,9 @@ SMALL = Layout(width=270, height=140, left=46)
 
 def gap_page(record: Record) -> str:
     """The whole HTML file."""
-    sections = [
-        _gap(record),
-        _closed_loop(record),
-        _open_loop(record),
-        _contract(record),
-        _attribution(record),
-        _matrix(record),
-        _origin(record),
-    ]
-    return render("sim2sim", f"{record['task']} · genelab sim2sim", _header(record), sections)
+    sections = (_gap, _closed_loop, _open_loop, _contract, _attribution, _matrix, _origin)
+    title = f"{record['task']} · genelab sim2sim"
+    return render("sim2sim", title, _header(record), [section(record) for section in sections])
 
 
 def _header(record: Record) -> Record:

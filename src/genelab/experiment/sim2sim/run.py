@@ -153,10 +153,8 @@ class _Lab:
         record["comparisons"] = {e: compare_episodes(source, self._episodes[e], margin, seed) for e in self._targets}
         half_dt = compare_episodes(source, self._half_dt.episodes, margin, seed)
         half_dt["open_loop"] = self._parting(self._half_dt.motions)
-        record["self_baseline"] = {
-            "half dt": half_dt,
-            "other seeds": compare_episodes(source, other_seeds, margin, seed),
-        }
+        reseeded = compare_episodes(source, other_seeds, margin, seed)
+        record["self_baseline"] = {"half dt": half_dt, "other seeds": reseeded}
         for engine, comparison in record["comparisons"].items():
             for name, metric in comparison["metrics"].items():
                 own = half_dt["metrics"].get(name, metric)["difference"]
