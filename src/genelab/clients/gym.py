@@ -252,12 +252,11 @@ def _config(task: str, num_envs: int, play: bool, preset: str, overrides: Overri
 
 
 def _autoreset_mode(given: AutoresetMode | str) -> AutoresetMode:
-    modes = {mode.name: mode for mode in AutoresetMode}
     if isinstance(given, AutoresetMode):
         return given
-    if given not in modes:
-        raise unknown("autoreset_mode", given, modes)
-    return modes[given]
+    if given not in AutoresetMode.__members__:
+        raise unknown("autoreset_mode", given, AutoresetMode.__members__)
+    return AutoresetMode[given]
 
 
 def _check_options(options: dict[str, Any] | None, known: tuple[str, ...]) -> None:

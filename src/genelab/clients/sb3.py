@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
-from genelab.clients.gym import GymVectorEnv, make_vector
-
-Observation = np.ndarray | dict[str, np.ndarray]
+from genelab.clients.gym import GymVectorEnv, Observation, make_vector
 
 
 class Sb3VecEnv(VecEnv):
