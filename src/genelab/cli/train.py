@@ -2,8 +2,9 @@
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,14 +18,8 @@ if TYPE_CHECKING:
     from genelab.rl.eval_callback import EvalSettings
 
 
-def _run(help: str) -> Any:
-    """An option about where a run is and what it begins with."""
-    return option(help, panel="Runs and seeds")
-
-
-def _eval(help: str) -> Any:
-    """An option about evaluation during training."""
-    return option(help, panel="Evaluation during training")
+_run = partial(option, panel="Runs and seeds")
+_eval = partial(option, panel="Evaluation during training")
 
 
 def train(

@@ -228,13 +228,10 @@ class _Seed:
 
     def next(self, given: int | None) -> int | None:
         """What a reset has to start the random streams with; None: they go on."""
-        if given is not None:
-            self.value = int(given)
-            return self.value
-        if self.value is None:
-            self.value = int(np.random.SeedSequence().generate_state(1)[0])
-            return self.value
-        return None
+        if given is None and self.value is not None:
+            return None
+        self.value = int(np.random.SeedSequence().generate_state(1)[0]) if given is None else int(given)
+        return self.value
 
     def require(self, method: str) -> None:
         """Raise before the first reset, as gymnasium's own wrapper would."""

@@ -14,6 +14,8 @@ from genelab.rl import backends
 from genelab.rl.backends.base import InferenceSetup, Policy
 from genelab.rl.checkpoint import INFO_KEY, read_checkpoint, saved_checkpoints
 
+Say = Callable[[str], None]
+
 
 def setup_policy(
     task: str,
@@ -23,7 +25,7 @@ def setup_policy(
     num_envs: int,
     seed: int = 0,
     unused: dict[str, str] | None = None,
-    say: Callable[[str], None] = print,
+    say: Say = print,
 ) -> tuple[Setup, InferenceSetup, dict[str, Any]]:
     """The task's play environment with the changes the policy was trained with, and the policy of a checkpoint.
 
@@ -42,12 +44,7 @@ def load_policy(env: ManagerBasedRlEnv, checkpoint: dict[str, Any]) -> Policy:
 
 
 def resolve_policy(
-    task: str,
-    path: Path,
-    overrides: list[tuple[str, str]],
-    *,
-    unused: dict[str, str] | None = None,
-    say: Callable[[str], None] = print,
+    task: str, path: Path, overrides: list[tuple[str, str]], *, unused: dict[str, str] | None = None, say: Say = print
 ) -> tuple[Setup, dict[str, Any]]:
     """The task's play configs with the changes a policy was trained with, and the checkpoint that holds it."""
     checkpoint = read_checkpoint(resolve_checkpoint(path, task), task)
@@ -66,7 +63,7 @@ def resolve_policy(
     return setup, checkpoint
 
 
-def find_checkpoint(name: str | None, task: str, say: Callable[[str], None]) -> Path:
+def find_checkpoint(name: str | None, task: str, say: Say) -> Path:
     """A checkpoint by file, run directory, ``bundled`` or ``bundled:<task>``.
 
     None takes the newest local one, else the bundled one, and says so.

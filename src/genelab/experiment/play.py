@@ -19,7 +19,7 @@ from genelab.core.table import Table
 from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv
 from genelab.experiment.collect import demonstrator
 from genelab.experiment.console import progress
-from genelab.experiment.inference import find_checkpoint, load_policy, resolve_policy
+from genelab.experiment.inference import Say, find_checkpoint, load_policy, resolve_policy
 from genelab.experiment.setup import Setup, of_the_policy, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
 from genelab.rl.backends.base import Policy
@@ -30,8 +30,6 @@ from genelab.viewer.web import Curves, WebViewer
 
 PROFILED = 20
 """Functions that a profile lists."""
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

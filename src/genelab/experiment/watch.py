@@ -11,8 +11,8 @@ from genelab.core.errors import UserError
 from genelab.core.json_data import finite
 from genelab.core.run_files import METRICS_FILE
 from genelab.envs import ManagerBasedRlEnv
-from genelab.experiment.inference import load_policy
-from genelab.experiment.play import PlayRequest, Say, ZeroPolicy, show
+from genelab.experiment.inference import Say, load_policy
+from genelab.experiment.play import PlayRequest, ZeroPolicy, show
 from genelab.experiment.run.directory import Run
 from genelab.experiment.run.reading import read_run
 from genelab.experiment.setup import evaluation_cfg

@@ -62,7 +62,11 @@ class Sim2SimRequest:
 def run_sim2sim(request: Sim2SimRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
     """Compare, write sim2sim.json and sim2sim.html, and return the record. A broken contract raises `RunStopped`."""
     began = time.perf_counter()
-    _check(request)
+    find(request.task)
+    for engine in request.engines:
+        find_installed("engine", engine, ENGINES)
+    if request.margin is not None and not request.margin > 0.0:
+        raise UserError(f"--margin must be positive, not {request.margin}")
     path = find_checkpoint(request.checkpoint, request.task, say)
     others = [find_checkpoint(run, request.task, say) for run in request.matrix]
     prepare_output(request.out / JSON_FILE)
@@ -252,14 +256,6 @@ class _Lab:
             tested[engine] |= {key: metric[key] for key in ("difference", "ci95")}
         origin = {"trained_in": infos.get("engine"), "seed": infos.get("seed")}
         return {"checkpoint": str(path), **origin, "tested_in": tested}
-
-
-def _check(request: Sim2SimRequest) -> None:
-    find(request.task)
-    for engine in request.engines:
-        find_installed("engine", engine, ENGINES)
-    if request.margin is not None and not request.margin > 0.0:
-        raise UserError(f"--margin must be positive, not {request.margin}")
 
 
 def _episode_record(episodes: Episodes) -> dict[str, Any]:
