@@ -15,54 +15,21 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "genelab.core.errors": ("UserError",),
-    "genelab.core.registry": ("TaskSpec", "register"),
+    "genelab.core.errors": "UserError",
+    "genelab.core.registry": "TaskSpec register",
     "genelab.envs": (
-        "ActionTerm",
-        "ActionTermCfg",
-        "BodyRef",
-        "BodyRefs",
-        "CommandTerm",
-        "CommandTermCfg",
-        "ContactRef",
-        "CurriculumTermCfg",
-        "DoneTermCfg",
-        "Entity",
-        "EntityRef",
-        "EventTermCfg",
-        "GoalCfg",
-        "JointRef",
-        "JointRefs",
-        "ManagerBasedEnv",
-        "ManagerBasedEnvCfg",
-        "ManagerBasedRlEnv",
-        "ManagerBasedRlEnvCfg",
-        "MetricTermCfg",
-        "ObservationGroupCfg",
-        "ObservationTermCfg",
-        "RampCfg",
-        "RewardTermCfg",
-        "SensorRef",
-        "SimulationCfg",
-        "SiteRefs",
-        "StatefulTerm",
-        "SuccessTermCfg",
+        "ActionTerm ActionTermCfg BodyRef BodyRefs CommandTerm CommandTermCfg ContactRef CurriculumTermCfg "
+        "DoneTermCfg Entity EntityRef EventTermCfg GoalCfg JointRef JointRefs ManagerBasedEnv ManagerBasedEnvCfg "
+        "ManagerBasedRlEnv ManagerBasedRlEnvCfg MetricTermCfg ObservationGroupCfg ObservationTermCfg RampCfg "
+        "RewardTermCfg SensorRef SimulationCfg SiteRefs StatefulTerm SuccessTermCfg"
     ),
-    "genelab.rl.cfg": ("RslRlDistributionCfg", "RslRlModelCfg", "RslRlOnPolicyRunnerCfg", "RslRlPpoCfg"),
-    "genelab.sensors": (
-        "ArraySensor",
-        "ContactSensorCfg",
-        "HeightScanCfg",
-        "RaySensorCfg",
-        "Sensor",
-        "SensorCfg",
-        "SensorHost",
-    ),
-    "genelab.scene.scene": ("EntityCfg", "GroundCfg", "SceneCfg"),
+    "genelab.rl.cfg": "RslRlDistributionCfg RslRlModelCfg RslRlOnPolicyRunnerCfg RslRlPpoCfg",
+    "genelab.sensors": "ArraySensor ContactSensorCfg HeightScanCfg RaySensorCfg Sensor SensorCfg SensorHost",
+    "genelab.scene.scene": "EntityCfg GroundCfg SceneCfg",
 }
 """Public names by the module they live in. They are imported on first use, so that ``import genelab`` stays light."""
 
-_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
