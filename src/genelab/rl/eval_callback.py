@@ -10,10 +10,10 @@ from genelab.core.ranges import CountOrZero
 from genelab.core.records import stored
 from genelab.core.run_files import BEST_META_FILE, BEST_MODEL, EVALUATIONS_FILE
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.rl.backends.base import Snapshot, TrainingRun
+from genelab.rl.backends.base import TrainingRun
 from genelab.rl.eval_settings import EvalSettings
 from genelab.rl.evaluator import evaluate, plan
-from genelab.rl.loop import passed
+from genelab.rl.loop import Learner, passed
 
 
 class EvalCallback:
@@ -44,19 +44,19 @@ class EvalCallback:
         self._best = stored(read_json(best), "return_mean", float, f"'{best}'") if best.exists() else -math.inf
         """The highest return so far."""
 
-    def __call__(self, snapshot: Snapshot) -> None:
-        if not passed(self._settings.every, snapshot.previous, snapshot.iteration):
+    def __call__(self, learner: Learner) -> None:
+        if not passed(self._settings.every, learner.previous, learner.iteration):
             return
         try:
-            policy = snapshot.policy(self._env.num_envs)
+            policy = learner.policy(self._env.num_envs)
             result = evaluate(self._env, policy, self._protocol.episodes_per_env, seed=self._settings.seed)
         except Exception as error:  # whatever it is, it is no reason to lose the training
-            self._say(f"evaluation at {snapshot.unit} {snapshot.iteration} failed: {type(error).__name__}: {error}")
+            self._say(f"evaluation at {learner.unit} {learner.iteration} failed: {type(error).__name__}: {error}")
             return
         record = {
-            "iteration": snapshot.iteration,
-            "steps": snapshot.steps,
-            "optimiser_steps": snapshot.optimiser_steps,
+            "iteration": learner.iteration,
+            "steps": learner.steps,
+            "optimiser_steps": learner.optimiser_steps,
             "num_episodes": result["num_episodes"],
             "seed": self._settings.seed,
             **{key: value for key, value in result["metrics"].items() if not isinstance(value, dict)},
@@ -65,11 +65,11 @@ class EvalCallback:
         value = record["return_mean"]
         improved = math.isfinite(value) and value > self._best
         mark = ", the best so far" if improved else ""
-        self._say(f"evaluation at {snapshot.unit} {snapshot.iteration}: return_mean {value:.3f}{mark}")
+        self._say(f"evaluation at {learner.unit} {learner.iteration}: return_mean {value:.3f}{mark}")
         if improved:
             self._best = value
             name = f"{BEST_MODEL}{self._suffix}"
-            self._run.save_checkpoint(name, snapshot.checkpoint())
+            self._run.save_checkpoint(name, learner.checkpoint())
             write_json(self._run.directory / BEST_META_FILE, {"checkpoint": name, **record})
 
     def _append(self, record: dict[str, Any]) -> None:

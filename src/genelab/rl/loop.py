@@ -25,10 +25,7 @@ STATE_SHARE = 0.05
 
 
 class Learner(ABC):
-    """Trains in a run, one iteration at a time. It is the `Snapshot` that hooks see.
-
-    Without `training` it only needs what a policy needs.
-    """
+    """Trains in a run, one iteration at a time. Without `training` it only needs what a policy needs."""
 
     checkpoint_name: ClassVar[str] = "model_{}.pt"
     """File name of the checkpoint of an iteration."""

@@ -16,6 +16,7 @@ from genelab.envs import ManagerBasedRlEnv
 
 if TYPE_CHECKING:
     from genelab.rl.deployed import Deployed
+    from genelab.rl.loop import Learner
 
 
 class Policy(ABC):
@@ -61,51 +62,14 @@ class TrainingRun(Protocol):
         ...
 
 
-class Snapshot(Protocol):
-    """A learner between two iterations, for hooks that look at it without disturbing it."""
-
-    @property
-    def iteration(self) -> int:
-        """Complete iterations."""
-        ...
-
-    @property
-    def unit(self) -> str:
-        """What iterations are counted in: ``iteration``, or ``step`` of the environments."""
-        ...
-
-    @property
-    def previous(self) -> int:
-        """Iterations that were complete when the last hook was called."""
-        ...
-
-    @property
-    def steps(self) -> int:
-        """Environment steps so far, over all worlds."""
-        ...
-
-    @property
-    def optimiser_steps(self) -> int:
-        """Gradient steps so far."""
-        ...
-
-    def policy(self, num_envs: int) -> Policy:
-        """A copy of the present policy for other worlds than those it is trained in."""
-        ...
-
-    def checkpoint(self) -> dict[str, Any]:
-        """What a checkpoint file of this moment holds."""
-        ...
-
-
 @dataclass(frozen=True)
 class Hooks:
     """What happens beside a training."""
 
     after_step: Callable[[], None] | None = None
     """Called after each control step."""
-    after_iteration: Callable[[Snapshot], None] | None = None
-    """Called after each iteration."""
+    after_iteration: "Callable[[Learner], None] | None" = None
+    """Called after each iteration, to look at the learner without disturbing it."""
 
 
 @dataclass
