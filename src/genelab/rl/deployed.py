@@ -24,7 +24,7 @@ class Deployed(nn.Module):
     (N, A) and the list of next states. Subclasses implement it so that TorchScript can compile it.
     """
 
-    def __init__(self, obs_groups: tuple[str, ...], obs_dim: int):
+    def __init__(self, obs_groups: tuple[str, ...], obs_dim: int, normalizes: bool = False):
         super().__init__()
         self.obs_groups = obs_groups
         """Flat observation groups, in the order in which they stand side by side."""
@@ -35,25 +35,22 @@ class Deployed(nn.Module):
         """(C, H, W) of each."""
         self.state_shapes: dict[str, tuple[int, int]] = {}
         """Name of each state to its layers and size, in the order of the list."""
+        self._normalizes = normalizes
 
     def describe(self) -> dict[str, Any]:
         """What a reader of the exported file should know about the network beyond its inputs."""
-        return {"normalization_baked": False}
+        return {"normalization_baked": self._normalizes}
 
 
 class FeedForward(Deployed):
     """Layers one after the other: from the observation to the action."""
 
     def __init__(self, obs_groups: tuple[str, ...], obs_dim: int, head: nn.Module, normalizer: nn.Module | None = None):
-        super().__init__(obs_groups, obs_dim)
-        self._normalizes = normalizer is not None
+        super().__init__(obs_groups, obs_dim, normalizer is not None)
         self.layers = nn.Sequential(*([] if normalizer is None else [normalizer]), *_leaves(head))
 
     def forward(self, obs: Tensor, images: list[Tensor], state: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         return self.layers(obs), state
-
-    def describe(self) -> dict[str, Any]:
-        return {"normalization_baked": self._normalizes}
 
 
 class Recurrent(Deployed):
@@ -67,8 +64,7 @@ class Recurrent(Deployed):
         rnn: nn.LSTM | nn.GRU,
         normalizer: nn.Module | None = None,
     ):
-        super().__init__(obs_groups, obs_dim)
-        self._normalizes = normalizer is not None
+        super().__init__(obs_groups, obs_dim, normalizer is not None)
         self.normalizer = normalizer or nn.Identity()
         self.rnn = rnn
         self.head = head
@@ -88,7 +84,7 @@ class Recurrent(Deployed):
     __constants__ = ("is_lstm",)
 
     def describe(self) -> dict[str, Any]:
-        return {"normalization_baked": self._normalizes, "rnn_type": "lstm" if self.is_lstm else "gru"}
+        return {**super().describe(), "rnn_type": "lstm" if self.is_lstm else "gru"}
 
 
 class Convolutional(Deployed):
@@ -103,8 +99,7 @@ class Convolutional(Deployed):
         encoders: list[nn.Module],
         normalizer: nn.Module | None = None,
     ):
-        super().__init__(obs_groups, obs_dim)
-        self._normalizes = normalizer is not None
+        super().__init__(obs_groups, obs_dim, normalizer is not None)
         self.normalizer = normalizer or nn.Identity()
         self.encoders = nn.ModuleList(encoders)
         self.head = head
@@ -115,9 +110,6 @@ class Convolutional(Deployed):
         for i, encoder in enumerate(self.encoders):
             parts.append(encoder(images[i]))
         return self.head(torch.cat(parts, dim=-1)), state
-
-    def describe(self) -> dict[str, Any]:
-        return {"normalization_baked": self._normalizes}
 
 
 class Held(Deployed):
