@@ -5,6 +5,7 @@ What is added: the value of a cut-off episode is taken where it was cut off, the
 what ``docs/backends.md`` lists under "Settings of PPO".
 """
 
+import inspect
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -27,6 +28,8 @@ from genelab.rl.rsl_rl.symmetry import MirrorImages, make_symmetry
 from genelab.rl.rsl_rl.tanh_normal import carried_out
 
 Batch = RolloutStorage.Batch
+_RSL_RL_SETTINGS = inspect.signature(RslRlPPO).parameters
+"""What rsl_rl's PPO is made with. Settings of ours with the same name mean the same."""
 
 
 class PPO(RslRlPPO, Method):
@@ -46,26 +49,9 @@ class PPO(RslRlPPO, Method):
     def __init__(self, actor: Any, critic: Any, storage: RolloutStorage, cfg: RslRlPpoCfg, device: str):
         self.cfg = cfg
         self._max_learning_rate = cfg.max_learning_rate if cfg.schedule == "adaptive" else cfg.learning_rate
-        super().__init__(
-            actor,
-            critic,
-            storage,
-            num_learning_epochs=cfg.num_learning_epochs,
-            num_mini_batches=cfg.mini_batches(storage.num_envs * storage.num_transitions_per_env),
-            clip_param=cfg.clip_param,
-            gamma=cfg.gamma,
-            lam=cfg.lam,
-            value_loss_coef=cfg.value_loss_coef,
-            entropy_coef=cfg.entropy_coef,
-            learning_rate=cfg.learning_rate,
-            max_grad_norm=cfg.max_grad_norm,
-            optimizer=cfg.optimizer,
-            use_clipped_value_loss=cfg.use_clipped_value_loss,
-            schedule=cfg.schedule,
-            desired_kl=cfg.desired_kl,
-            normalize_advantage_per_mini_batch=cfg.normalize_advantage_per_mini_batch,
-            device=device,
-        )
+        settings = {name: value for name, value in vars(cfg).items() if name in _RSL_RL_SETTINGS}
+        settings["num_mini_batches"] = cfg.mini_batches(storage.num_envs * storage.num_transitions_per_env)
+        super().__init__(actor, critic, storage, **settings, device=device)
         self.value_normalizer = EmpiricalNormalization(1).to(device) if cfg.normalize_v_targets else None
         self._finished = 0  # steps of the storage whose returns are known
 
