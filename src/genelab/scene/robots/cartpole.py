@@ -20,34 +20,15 @@ _POLE_COLORS = ([0.85, 0.37, 0.22, 1], [0.93, 0.66, 0.20, 1])
 
 def single_pole() -> EntityCfg:
     """The cart of the inverted pendulum: joints ``slide``, ``hinge``; bodies ``cart``, ``pole``."""
-    return EntityCfg(
-        model=cartpole,
-        params={
-            "cart_size": (0.15, 0.10, 0.05),
-            "pole_radius": (0.025,),
-            "pole_length": (0.80,),
-            "pole_mass": (0.1,),
-            "pole_range": (1.2,),
-            "kp": 80.0,
-            "kd": 8.0,
-        },
-    )
+    pole = {"pole_radius": (0.025,), "pole_length": (0.80,), "pole_mass": (0.1,), "pole_range": (1.2,)}
+    return EntityCfg(model=cartpole, params={"cart_size": (0.15, 0.10, 0.05), **pole, "kp": 80.0, "kd": 8.0})
 
 
 def double_pole() -> EntityCfg:
     """The cart of the double inverted pendulum: joints ``slide``, ``hinge``, ``hinge_2``."""
-    return EntityCfg(
-        model=cartpole,
-        params={
-            "cart_size": (0.17, 0.11, 0.05),
-            "pole_radius": (0.023, 0.020),
-            "pole_length": (0.55, 0.45),
-            "pole_mass": (0.1, 0.08),
-            "pole_range": (1.2, 1.5),
-            "kp": 100.0,
-            "kd": 10.0,
-        },
-    )
+    sizes = {"pole_radius": (0.023, 0.020), "pole_length": (0.55, 0.45)}
+    poles = {**sizes, "pole_mass": (0.1, 0.08), "pole_range": (1.2, 1.5)}
+    return EntityCfg(model=cartpole, params={"cart_size": (0.17, 0.11, 0.05), **poles, "kp": 100.0, "kd": 10.0})
 
 
 def cartpole(
@@ -73,7 +54,14 @@ def cartpole(
         raise UserError(f"every pole needs its own value, but there are {counts}")
     spec = mujoco.MjSpec()
     spec.compiler.degree = False  # angles are radians here; MJCF's default is degrees
-    _add_rail(spec, rail_range)
+    spec.worldbody.add_geom(
+        name="rail",
+        type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+        size=[0.02, 0, 0],
+        fromto=[-rail_range, 0, BASE_HEIGHT, rail_range, 0, BASE_HEIGHT],
+        rgba=[0.45, 0.48, 0.52, 1],
+        **_NO_CONTACT,
+    )
     cart = spec.worldbody.add_body(name="cart", pos=[0, 0, BASE_HEIGHT])
     cart.add_joint(
         name="slide",
@@ -116,14 +104,3 @@ def cartpole(
     # Wide enough for what a balancing cart does, not for the whole track.
     spec.worldbody.add_camera(name="side", pos=[0, -2.6, 0.85], xyaxes=[1, 0, 0, 0, 0.14, 1], fovy=40)
     return spec
-
-
-def _add_rail(spec: mujoco.MjSpec, rail_range: float) -> None:
-    spec.worldbody.add_geom(
-        name="rail",
-        type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-        size=[0.02, 0, 0],
-        fromto=[-rail_range, 0, BASE_HEIGHT, rail_range, 0, BASE_HEIGHT],
-        rgba=[0.45, 0.48, 0.52, 1],
-        **_NO_CONTACT,
-    )
