@@ -6,17 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from genelab.core.errors import UserError, hint
-from genelab.core.ranges import (
-    Count,
-    CountOrZero,
-    NonNegative,
-    Positive,
-    Range,
-    Seed,
-    Share,
-    Sizes,
-    Threads,
-)
+from genelab.core.ranges import Count, CountOrZero, NonNegative, Positive, Range, Seed, Share, Sizes, Threads
 from genelab.rl.model_cfg import RslRlCnnModelCfg as RslRlCnnModelCfg  # files name it here
 from genelab.rl.model_cfg import RslRlDistributionCfg, RslRlModelCfg, StandardDeviation
 from genelab.scene.mirror import MirrorTable
