@@ -55,6 +55,11 @@ def dict_value_type(declared: Any) -> Any:
     return Any
 
 
+def per_item(declared: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """The types of so many items, declared one by one, or once for all (``tuple[float, ...]``, ``list[float]``)."""
+    return (declared[0],) * count if len(declared) == 1 or declared[-1] is Ellipsis else declared
+
+
 def reference(obj: Any) -> str:
     """``"module:name"`` of a function or class."""
     name = obj.__qualname__

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from genelab.core import ranges
-from genelab.core.config import dict_value_type, field_types, is_config, members, split
+from genelab.core.config import dict_value_type, field_types, is_config, members, per_item, split
 from genelab.core.errors import UserError, hint
 from genelab.core.registry import load
 
@@ -78,10 +78,7 @@ def apply(roots: dict[str, Any], overrides: Iterable[tuple[str, Any]]) -> list[C
 
     Values are strings as typed by a user, or ready values. Returns the changes, equal values included.
     """
-    changes = []
-    for path, value in overrides:
-        changes.append(_set(roots, path, value))
-    return changes
+    return [_set(roots, path, value) for path, value in overrides]
 
 
 def validate(tree: Any) -> None:
@@ -178,7 +175,8 @@ def _set(roots: dict[str, Any], path: str, value: Any) -> Change:
         names.append(name)
         node = _child(node, name)
     name = _child_name(node, last)
-    if name is None and not (is_config(value) and isinstance(node, dict) and _holds_configs(declared)):
+    holds_configs = isinstance(node, dict) and dataclasses.is_dataclass(dict_value_type(declared))
+    if name is None and not (is_config(value) and holds_configs):
         raise _unknown_path(roots, path)
     old = None if name is None else _child(node, name)
     if isinstance(value, str) and variants(old) and not _unsets(value, _child_type(node, name or last, declared)):
@@ -211,10 +209,6 @@ def _variant(config: Any, name: str, path: str) -> Any:
     return cls(**{field: getattr(config, field) for field in field_types(cls) if hasattr(config, field)})
 
 
-def _holds_configs(declared: Any) -> bool:
-    return dataclasses.is_dataclass(dict_value_type(declared))
-
-
 def _unsets(value: Any, declared: Any) -> bool:
     """Whether a value says that an optional config is to be left out."""
     return types.NoneType in members(declared) and (value is None or str(value).lower() == "none")
@@ -240,16 +234,11 @@ def _child(node: Any, name: str) -> Any:
 def _child_type(node: Any, name: str, declared: Any = Any) -> Any:
     """The declared type of a child; where nothing is declared, the type of its present value."""
     if dataclasses.is_dataclass(node):
-        child_type = field_types(type(node))[name]  # type: ignore[arg-type]
-        param_types = getattr(node, "param_types", None)
-        if name == "params" and param_types is not None:
-            return ParamTypes(param_types())
-        return child_type
-    if isinstance(declared, ParamTypes):
-        found = declared.types.get(name, Any)
-        return found if found is not Any else _type_of(node[name])
-    value_type = dict_value_type(declared)
-    return value_type if value_type is not Any else _type_of(node[name])
+        if name == "params" and hasattr(node, "param_types"):
+            return ParamTypes(node.param_types())  # type: ignore[attr-defined]
+        return field_types(type(node))[name]  # type: ignore[arg-type]
+    found = declared.types.get(name, Any) if isinstance(declared, ParamTypes) else dict_value_type(declared)
+    return found if found is not Any else _type_of(node[name])
 
 
 @dataclass(frozen=True)
@@ -295,14 +284,10 @@ def _coerce_one(value: Any, declared: Any) -> Any:
         return _coerce_items(value, (float, ...))
     if declared is bool:
         return _coerce_bool(value)
-    if declared is int:
-        if isinstance(value, bool | float) or is_config(value):
+    if declared in (int, float):
+        if isinstance(value, bool) or is_config(value) or (declared is int and isinstance(value, float)):
             raise ValueError
-        return int(value)
-    if declared is float:
-        if isinstance(value, bool) or is_config(value):
-            raise ValueError
-        return float(value)
+        return declared(value)
     if declared is str and isinstance(value, str):
         return value
     if dataclasses.is_dataclass(declared) and isinstance(value, declared):  # type: ignore[arg-type]  # of a preset
@@ -316,11 +301,9 @@ def _coerce_one(value: Any, declared: Any) -> Any:
 def _coerce_bool(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.lower() in ("true", "1"):
-        return True
-    if isinstance(value, str) and value.lower() in ("false", "0"):
-        return False
-    raise ValueError
+    if not isinstance(value, str) or value.lower() not in ("true", "1", "false", "0"):
+        raise ValueError
+    return value.lower() in ("true", "1")
 
 
 def _coerce_items(value: Any, item_types: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -328,8 +311,7 @@ def _coerce_items(value: Any, item_types: tuple[Any, ...]) -> tuple[Any, ...]:
         value = _in_rows([item.strip() for item in value.strip("()[] ").split(",") if item.strip()], item_types[0])
     if not isinstance(value, tuple | list):
         raise ValueError
-    if len(item_types) == 1 or item_types[-1] is Ellipsis:
-        item_types = (item_types[0],) * len(value)
+    item_types = per_item(item_types, len(value))
     if len(item_types) != len(value):
         raise ValueError
     return tuple(_coerce_one(item, item_type) for item, item_type in zip(value, item_types, strict=True))

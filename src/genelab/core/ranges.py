@@ -14,7 +14,7 @@ import typing
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from genelab.core.config import alternatives, split
+from genelab.core.config import alternatives, per_item, split
 from genelab.core.errors import UserError
 
 LARGEST = 3.4e38
@@ -105,8 +105,9 @@ def check(path: str, value: Any, declared: Any) -> None:
     """Raise a `UserError` with the path if a value is not what its declared type says."""
     chosen, rules = _alternative(value, declared)
     if isinstance(value, tuple):
-        for i, (item, item_type) in enumerate(zip(value, _item_types(chosen, len(value)), strict=True)):
-            check(f"{path}[{i}]", item, item_type)
+        item_types = per_item(typing.get_args(chosen) or (Any,), len(value))
+        for i, item in enumerate(value):
+            check(f"{path}[{i}]", item, item_types[i] if len(item_types) == len(value) else Any)
     infinite = any(isinstance(rule, Range) and rule.infinite for rule in rules)
     if isinstance(value, int | float) and not (abs(value) <= LARGEST or (infinite and value in (math.inf, -math.inf))):
         raise UserError(f"{path} must be a finite number, not {value}")
@@ -121,7 +122,7 @@ def rules_of(declared: Any) -> str:
     words = [str(rule) for rule in rules if str(rule)]
     if typing.get_origin(plain) is tuple:
         items = typing.get_args(plain)
-        words[:0] = [f"each {text}" for text in dict.fromkeys(rules_of(item) for item in items[:1]) if text]
+        words[:0] = [f"each {text}" for text in (rules_of(items[0]),) if text]
     for option in alternatives(plain) if len(alternatives(plain)) > 1 else ():
         words += [text for text in (rules_of(option),) if text]
     return ", ".join(words)
@@ -136,13 +137,6 @@ def _alternative(value: Any, declared: Any) -> tuple[Any, tuple[Any, ...]]:
         if origin is type(value) or (origin is float and type(value) is int):
             return chosen, (*rules, *more)
     return Any, rules
-
-
-def _item_types(declared: Any, count: int) -> tuple[Any, ...]:
-    items = typing.get_args(declared)
-    if len(items) == 2 and items[1] is Ellipsis:
-        return (items[0],) * count
-    return items if len(items) == count else (Any,) * count
 
 
 def _number(value: float) -> str:

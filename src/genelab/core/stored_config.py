@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from genelab.core.config import CLASS_KEY, dict_value_type, field_types, members
+from genelab.core.config import CLASS_KEY, dict_value_type, field_types, members, per_item
 from genelab.core.errors import UserError
 from genelab.core.overrides import type_name
 from genelab.core.ranges import check
@@ -31,10 +31,9 @@ def from_dict(declared: Any, data: Any, path: str = "") -> Any:
     except (TypeError, ValueError, OverflowError, RecursionError) as error:  # of a config class with odd values
         raise _misfit(path, str(error)) from error
     value = tuple(from_dict(Any, item, path) for item in data) if isinstance(data, list | tuple) else data
-    for member in _exact_first(declared):
-        fits, found = _plain(value, member)
-        if fits:
-            return found
+    fits, found = _fit(value, declared)
+    if fits:
+        return found
     expected, found = type_name(declared), reprlib.repr(data)
     raise UserError(f"{path} must be {expected}, not {found}" if path else f"expected {expected}, got {found}")
 
@@ -61,7 +60,7 @@ def _dict_from(declared: Any, data: dict[Any, Any], path: str) -> Any:
             continue
         if name not in fields:
             raise _misfit(path, f"{cls.__name__} has no field '{name}': the config is from another version")
-        kind = next((member for member in members(declared_types[name]) if _is_callable_type(member)), None)
+        kind = next((m for m in members(declared_types[name]) if Callable in (m, typing.get_origin(m))), None)
         if kind is not None and item is not None:
             returns = (*typing.get_args(kind), Any)[1] if typing.get_args(kind) else Any
             values[name] = _named(f"{below}{name}", function, item, fields[name].metadata, returns)
@@ -82,8 +81,16 @@ def _named(path: str, find: Callable[..., Any], *arguments: Any) -> Any:
         raise _misfit(path, str(error)) from error
 
 
+def _fit(value: Any, declared: Any) -> tuple[bool, Any]:
+    """Whether a plain value is of a type or of one of its alternatives, and the value as that one has it."""
+    for member in sorted(members(declared), key=lambda member: member is float):  # whole numbers can become floats
+        fits, found = _plain(value, member)
+        if fits:
+            return True, found
+    return False, value
+
+
 def _plain(value: Any, declared: Any) -> tuple[bool, Any]:
-    """Whether a plain value is of a declared type, and the value as that type has it."""
     origin = typing.get_origin(declared)
     if declared is Any:
         return True, value
@@ -107,29 +114,12 @@ def _plain(value: Any, declared: Any) -> tuple[bool, Any]:
 def _plain_items(value: Any, item_types: tuple[Any, ...]) -> tuple[bool, Any]:
     if not isinstance(value, tuple):
         return False, value
-    if item_types[-1] is Ellipsis or len(item_types) == 1:
-        item_types = (item_types[0],) * len(value)
+    item_types = per_item(item_types, len(value))
     if len(item_types) != len(value):
         return False, value
-    found = []
-    for item, item_type in zip(value, item_types, strict=True):
-        matches = [
-            converted for member in _exact_first(item_type) for fits, converted in (_plain(item, member),) if fits
-        ]
-        if not matches:
-            return False, value
-        found.append(matches[0])
-    return True, tuple(found)
+    found = [_fit(item, item_type) for item, item_type in zip(value, item_types, strict=True)]
+    return all(fits for fits, _ in found), tuple(item for _, item in found)
 
 
 def _misfit(path: str, reason: str) -> UserError:
     return UserError(f"{path}: {reason}" if path else reason)
-
-
-def _exact_first(declared: Any) -> list[Any]:
-    """The alternatives of a type; a float, which whole numbers can become, last."""
-    return sorted(members(declared), key=lambda member: member is float)
-
-
-def _is_callable_type(declared: Any) -> bool:
-    return declared is Callable or typing.get_origin(declared) is Callable
