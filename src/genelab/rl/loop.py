@@ -48,6 +48,8 @@ class Learner(ABC):
         self.training = training
         self.previous = 0
         """Iterations that were complete when the last hook was called."""
+        self.optimiser_steps = 0
+        """Gradient steps so far."""
         self.build()
 
     @abstractmethod
@@ -151,11 +153,6 @@ class Learner(ABC):
     @abstractmethod
     def steps(self) -> int:
         """Environment steps so far, over all worlds."""
-
-    @property
-    @abstractmethod
-    def optimiser_steps(self) -> int:
-        """Gradient steps so far."""
 
     def origin(self) -> dict[str, Any]:
         """The entries of a checkpoint that say when and from what it was made."""

@@ -34,7 +34,6 @@ class TimestepLearner(Learner):
         """Control steps so far, the same in every world."""
         self.losses: dict[str, float] = {}
         """Losses of the last update."""
-        self._optimiser_steps = 0
 
     @property
     def iteration(self) -> int:
@@ -43,10 +42,6 @@ class TimestepLearner(Learner):
     @property
     def steps(self) -> int:
         return self.control_steps * self.env.num_envs
-
-    @property
-    def optimiser_steps(self) -> int:
-        return self._optimiser_steps
 
     def run_iteration(self) -> tuple[dict[str, float], float, float]:
         collect_s = learn_s = 0.0
@@ -59,7 +54,7 @@ class TimestepLearner(Learner):
                 self.hooks.after_step()
             collected = time.perf_counter()
             if self.update_due():
-                self._optimiser_steps += self.update()
+                self.optimiser_steps += self.update()
             collect_s += collected - start
             learn_s += time.perf_counter() - collected
         return self.losses, collect_s, learn_s
@@ -100,7 +95,7 @@ class TimestepLearner(Learner):
             "torch_rng": torch.get_rng_state(),
             "numpy_rng": _numpy_rng_state(),
             "control_steps": self.control_steps,
-            "optimiser_steps": self._optimiser_steps,
+            "optimiser_steps": self.optimiser_steps,
             "buffer": {} if self.agent_cfg.is_on_policy else self.buffer_state(),
         }
 
@@ -108,7 +103,7 @@ class TimestepLearner(Learner):
         self.load_checkpoint(state["checkpoint"], weights_only=False)
         self.env.load_state_dict(state["env"])
         self.control_steps = stored(state, "control_steps", CountOrZero)
-        self._optimiser_steps = stored(state, "optimiser_steps", CountOrZero)
+        self.optimiser_steps = stored(state, "optimiser_steps", CountOrZero)
         if self.iteration != state["checkpoint"]["iter"]:
             raise UserError(f"'control_steps' is {self.control_steps}, which is not when its checkpoint was made")
         if not self.agent_cfg.is_on_policy:

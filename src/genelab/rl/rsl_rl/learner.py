@@ -37,6 +37,7 @@ class RslRlLearner(Learner):
         self._collect()
         collected = time.perf_counter()
         losses = self.method.update()
+        self.optimiser_steps = self.method.optimiser_steps
         self._iteration += 1
         return losses, collected - start, time.perf_counter() - collected
 
@@ -50,10 +51,6 @@ class RslRlLearner(Learner):
     @property
     def steps(self) -> int:
         return self._iteration * self.agent_cfg.steps_per_iteration(self.env.num_envs)
-
-    @property
-    def optimiser_steps(self) -> int:
-        return self.method.optimiser_steps
 
     def metrics(self) -> dict[str, float]:
         return self.method.metrics()
@@ -102,7 +99,7 @@ class RslRlLearner(Learner):
         self._iteration = stored(state["checkpoint"], "iter", CountOrZero)
         self.env.load_state_dict(state["env"])
         self.method.load_memory(state["memory"], self.env.num_envs)
-        self.method.optimiser_steps = stored(state, "optimiser_steps", CountOrZero)
+        self.optimiser_steps = self.method.optimiser_steps = stored(state, "optimiser_steps", CountOrZero)
         torch.set_rng_state(state["torch_rng"])
 
     def _deployed(self) -> Deployed:
