@@ -23,6 +23,7 @@ from torch import Tensor
 from genelab.core.checksums import check_archive
 from genelab.core.errors import UserError
 from genelab.core.files import write_atomic
+from genelab.core.json_data import flatten
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Policy
 
@@ -62,7 +63,7 @@ def record_demos(task: str, env: ManagerBasedRlEnv, policy: Policy, steps: int, 
 def write_demos(path: Path, demos: dict[str, Any]) -> None:
     """Write what `record_demos` returned."""
     rate = math.nan if demos["success_rate"] is None else demos["success_rate"]
-    arrays = {name: np.asarray(value) for name, value in _flat({**demos, "success_rate": rate}).items()}
+    arrays = {name: np.asarray(value) for name, value in flatten({**demos, "success_rate": rate}).items()}
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:  # given a name, numpy would add its own suffix
@@ -74,7 +75,8 @@ def write_demos(path: Path, demos: dict[str, Any]) -> None:
 def read_demos(path: Path, task: str, env: ManagerBasedRlEnv, groups: tuple[str, ...]) -> dict[str, Any]:
     """The demonstrations in a file, or a `UserError` that says why they are not for this task and environment."""
     arrays = _read_arrays(path)
-    about = {name: arrays[name].item() for name in ("format", "task", "num_envs") if _is_scalar(arrays.get(name))}
+    scalars = {name: array.item() for name, array in arrays.items() if array.ndim == 0}
+    about = {name: scalars[name] for name in ("format", "task", "num_envs") if name in scalars}
     if about.get("format") != FORMAT:
         raise UserError(f"'{path}' is not a file of demonstrations: its format is {about.get('format')}, not {FORMAT}")
     if about.get("task") != task:
@@ -116,20 +118,8 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
         raise UserError(f"'{path}' is not a readable file of demonstrations: {reason}") from error
 
 
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == 0
-
-
-def _flat(demos: dict[str, Any]) -> dict[str, Any]:
-    """Groups of a part under names of their own: ``obs.policy``."""
-    flat: dict[str, Any] = {}
-    for name, value in demos.items():
-        flat |= {f"{name}.{group}": part for group, part in value.items()} if isinstance(value, dict) else {name: value}
-    return flat
-
-
 def _nested(flat: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `_flat`."""
+    """The inverse of `flatten`: groups of a part, such as ``obs.policy``, in a dict of it."""
     demos: dict[str, Any] = {}
     for name, value in flat.items():
         part, _, group = name.partition(".")
