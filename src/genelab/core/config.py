@@ -49,10 +49,7 @@ def members(declared: Any) -> tuple[Any, ...]:
 
 def dict_value_type(declared: Any) -> Any:
     """The declared type of a dict's values; Any where nothing is declared."""
-    for member in members(declared):
-        if typing.get_origin(member) is dict:
-            return typing.get_args(member)[1]
-    return Any
+    return next((typing.get_args(member)[1] for member in members(declared) if typing.get_origin(member) is dict), Any)
 
 
 def per_item(declared: tuple[Any, ...], count: int) -> tuple[Any, ...]:

@@ -9,19 +9,14 @@ from genelab.core.errors import RunStopped
 
 
 def is_finite(values: Tensor) -> bool:
-    """Whether no value is NaN or infinite.
-
-    Their sum tells in a single pass. Where it does not, because large values overflow in it, each value is looked at.
-    """
+    """Whether no value is NaN or infinite. Their sum tells in one pass, unless large values overflow in it."""
     return math.isfinite(float(values.sum())) or bool(values.isfinite().all())
 
 
 def weights_not_finite(network: nn.Module) -> str | None:
     """The name of the first weight or statistic of a network that is not finite."""
-    for name, values in network.state_dict().items():
-        if isinstance(values, Tensor) and values.is_floating_point() and not is_finite(values):
-            return name
-    return None
+    weights = {name: w for name, w in network.state_dict().items() if isinstance(w, Tensor) and w.is_floating_point()}
+    return next((name for name, values in weights.items() if not is_finite(values)), None)
 
 
 def networks_not_finite(networks: Mapping[str, nn.Module]) -> str | None:
