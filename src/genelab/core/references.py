@@ -26,10 +26,7 @@ _REFERENCE = re.compile(rf"({_NAME}):({_NAME})")
 
 
 def takes(*names: str) -> dict[str, Any]:
-    """Metadata of a config field: its function's first parameters have these names.
-
-    A file cannot put a function there that does not look like this.
-    """
+    """Metadata of a config field whose function's first parameters must have these names, also if a file names it."""
     return {_TAKES: names}
 
 

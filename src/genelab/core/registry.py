@@ -116,10 +116,7 @@ def packages() -> set[str]:
 
 
 def load(reference: str) -> Any:
-    """The object that ``"module:name"`` refers to. For strings in code only: those in files may be a stranger's.
-
-    `genelab.core.references` is for the latter.
-    """
+    """The object that ``"module:name"`` refers to, in code. For strings in files there is `genelab.core.references`."""
     module, _, name = reference.partition(":")
     try:
         target: Any = importlib.import_module(module)

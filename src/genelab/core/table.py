@@ -33,10 +33,7 @@ class Table:
         return self.text(terminal_width())
 
     def text(self, width: int | None = None) -> str:
-        """For a terminal of this many columns; cells wrap where they must. None: as wide as the table is.
-
-        Columns with nothing in them are left out.
-        """
+        """For so many columns, where cells wrap if they must, or as wide as it is (None). Leaves out empty columns."""
         from rich import box
         from rich.console import Console
         from rich.table import Table as RichTable

@@ -1,7 +1,4 @@
-"""Evaluation by a protocol.
-
-A fixed number of episodes from every world, so that short episodes are not over-counted.
-"""
+"""Evaluation by a protocol: a fixed number of episodes from every world, so that short ones are not over-counted."""
 
 import math
 import time

@@ -90,10 +90,7 @@ def train(
     hooks: "Hooks",
     warm_start: "WarmStart | None" = None,
 ) -> "TrainResult":
-    """Train to the end of the config's budget, continuing from the run's state if there is one.
-
-    `infos` goes into every checkpoint.
-    """
+    """Train to the end of the budget, from the run's state if there is one. `infos` goes into every checkpoint."""
     import numpy as np
     import torch
 

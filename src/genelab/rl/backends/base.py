@@ -1,7 +1,4 @@
-"""What learners and the rest of the lab know of each other.
-
-play, eval, export and everything else after training know only `Policy`.
-"""
+"""What learners and the rest of the lab know of each other. Everything after training knows only `Policy`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
