@@ -113,7 +113,8 @@ def check(path: str, value: Any, declared: Any) -> None:
         raise UserError(f"{path} must be a finite number, not {value}")
     for rule in rules:
         if (fault := rule.fault(value)) is not None:
-            raise UserError(f"{path} {fault}, not {_shown(value)}")
+            shown = ",".join(map(str, value)) if isinstance(value, tuple) and value else str(value)
+            raise UserError(f"{path} {fault}, not {shown}")
 
 
 def rules_of(declared: Any) -> str:
@@ -141,7 +142,3 @@ def _alternative(value: Any, declared: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def _number(value: float) -> str:
     return f"{value:g}" if abs(value) < 1e4 or value != int(value) or abs(value) > 1e15 else f"{int(value):,}"
-
-
-def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) and value else str(value)

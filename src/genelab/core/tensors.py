@@ -22,12 +22,9 @@ def stored_tensor(state: Any, name: str, shape: Sequence[int], dtype: torch.dtyp
     value = state[name]
     fits = isinstance(value, Tensor) and value.layout == torch.strided and value.dtype == dtype
     if not fits or value.ndim != len(shape) or any(n not in (-1, m) for n, m in zip(shape, value.shape, strict=True)):
-        raise UserError(f"'{name}' must be {_description(shape, dtype)}, not {_described(value)}")
+        found = _description(value.shape, value.dtype) if isinstance(value, Tensor) else reprlib.repr(value)
+        raise UserError(f"'{name}' must be {_description(shape, dtype)}, not {found}")
     return value
-
-
-def _described(value: Any) -> str:
-    return _description(value.shape, value.dtype) if isinstance(value, Tensor) else reprlib.repr(value)
 
 
 def _description(shape: Sequence[int], dtype: torch.dtype) -> str:
