@@ -3,7 +3,7 @@
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from genelab.core.errors import UserError, unknown
 from genelab.core.registry import load
@@ -31,15 +31,12 @@ class NotInstalledError(UserError):
     """A component that exists, but not on this machine."""
 
 
-AnyComponent = TypeVar("AnyComponent", bound=Component)
-
-
-def load_component(kind: str, name: str, table: Mapping[str, AnyComponent]) -> Any:
+def load_component(kind: str, name: str, table: Mapping[str, Component]) -> Any:
     """The class behind a name; an error that names the nearest one, or says how to install it."""
     return load(find_installed(kind, name, table).target)
 
 
-def find_installed(kind: str, name: str, table: Mapping[str, AnyComponent]) -> AnyComponent:
+def find_installed(kind: str, name: str, table: Mapping[str, Component]) -> Component:
     """The component of this name, if it can be used here."""
     if name not in table:
         raise unknown(kind, name, table)

@@ -15,6 +15,7 @@ from genelab.core.errors import Diverged, UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Hooks, Policy, TrainingRun, TrainResult
 from genelab.rl.checkpoint import INFO_KEY, saved_checkpoints, weights_digest
+from genelab.rl.deployed import DeployedPolicy
 from genelab.rl.finite import networks_not_finite
 from genelab.rl.warm_start import WarmStart
 
@@ -94,7 +95,7 @@ class Learner(ABC):
         """A copy of the present policy for `num_envs` worlds."""
 
     @abstractmethod
-    def trained_policy(self) -> Policy:
+    def trained_policy(self) -> DeployedPolicy:
         """The policy itself, for a learner that does not go on learning."""
 
     @abstractmethod

@@ -111,9 +111,6 @@ class TimestepLearner(Learner):
         torch.set_rng_state(state["torch_rng"])
         _set_numpy_rng_state(state["numpy_rng"])
 
-    @abstractmethod
-    def trained_policy(self) -> DeployedPolicy: ...
-
     def policy(self, num_envs: int) -> DeployedPolicy:
         return self.trained_policy().copy(num_envs)
 
