@@ -123,7 +123,7 @@ def rules_of(declared: Any) -> str:
     words = [str(rule) for rule in rules if str(rule)]
     if typing.get_origin(plain) is tuple:
         items = typing.get_args(plain)
-        words[:0] = [f"each {text}" for text in (rules_of(items[0]),) if text]
+        words[:0] = [f"each {text}" for text in dict.fromkeys(rules_of(item) for item in items[:1]) if text]
     for option in alternatives(plain) if len(alternatives(plain)) > 1 else ():
         words += [text for text in (rules_of(option),) if text]
     return ", ".join(words)
