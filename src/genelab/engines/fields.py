@@ -9,8 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genelab.core.errors import unknown
-
 
 @dataclass(frozen=True)
 class Field:
@@ -41,15 +39,8 @@ FIELD_ARRAYS = frozenset(array for field in FIELDS.values() for array, _, _ in f
 """All of these arrays."""
 
 
-def find_field(name: str) -> Field:
-    """The arrays of a model field, by its name in the contract."""
-    if name not in FIELDS:
-        raise unknown("model field", name, FIELDS)
-    return FIELDS[name]
-
-
 def nominal(model: mujoco.MjModel, name: str) -> Tensor:
     """The value of a model field in the compiled scene, before any world has its own."""
-    array, column, sign = find_field(name).arrays[0]
+    array, column, sign = FIELDS[name].arrays[0]
     values = np.asarray(attrgetter(array)(model))[column] * sign
     return torch.tensor(values, dtype=torch.float32, device="cpu")

@@ -19,12 +19,7 @@ from torch.nn.functional import normalize
 
 from genelab.core.math import cross, quat_apply, quat_from_axis_angle, quat_mul
 
-_FREE, _BALL, _SLIDE, _HINGE = (
-    mujoco.mjtJoint.mjJNT_FREE.value,
-    mujoco.mjtJoint.mjJNT_BALL.value,
-    mujoco.mjtJoint.mjJNT_SLIDE.value,
-    mujoco.mjtJoint.mjJNT_HINGE.value,
-)
+_FREE, _BALL, _SLIDE = (getattr(mujoco.mjtJoint, f"mjJNT_{kind}").value for kind in ("FREE", "BALL", "SLIDE"))
 _SIZES = (3, 4, 3, 3)
 """Of the arrays in `Bodies`."""
 

@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -31,14 +32,14 @@ from genelab.core.tensors import restore
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
-from genelab.engines.fields import find_field
+from genelab.engines.fields import FIELDS
 from genelab.scene.scene import Scene
 
 _STATE = ("time", "qpos", "qvel", "act", "history", "plastic", "qacc_warmstart", "ctrl")
 """What a world remembers from one physics step to the next."""
 _OUTPUTS = ("actuator_force", "sensordata")
 _FIELDS = sorted(CAPABILITIES["mjwarp"].model_fields)
-_FIELD_ARRAYS = sorted({array for name in _FIELDS for array, _, _ in find_field(name).arrays})
+_FIELD_ARRAYS = sorted({array for name in _FIELDS for array, _, _ in FIELDS[name].arrays})
 _CONSTANTS = ("body_subtreemass", "body_invweight0", "dof_invweight0", "tendon_invweight0", "actuator_acc0")
 """Model arrays that follow from masses and inertias."""
 _OPTIONS = (
@@ -103,11 +104,11 @@ class MjwarpEngine(Engine):
         self._state_changed(env_ids)
 
     def _read_model_field(self, name: str) -> Tensor:
-        array, column, sign = find_field(name).arrays[0]
+        array, column, sign = FIELDS[name].arrays[0]
         return self._arrays[array][column] * sign
 
     def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
-        field = find_field(name)
+        field = FIELDS[name]
         for array, column, sign in field.arrays:
             rows = self._arrays[array][env_ids]
             rows[column] = values * sign
@@ -270,13 +271,9 @@ def _capacity(model: mjw.Model) -> tuple[int, int]:
     return contacts, rows + model.nv + model.njnt + 2 * model.ntendon + 6 * model.neq
 
 
-_said: set[str] = set()
-
-
+@cache
 def _say_once(message: str) -> None:
-    if message not in _said:
-        _said.add(message)
-        print(f"mjwarp: {message}", file=sys.stderr, flush=True)
+    print(f"mjwarp: {message}", file=sys.stderr, flush=True)
 
 
 def _start_warp() -> None:

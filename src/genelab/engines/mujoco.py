@@ -19,15 +19,10 @@ from genelab.core.tensors import restore
 from genelab.engines.base import Engine, numpy_ids
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
-from genelab.engines.fields import FIELD_ARRAYS, find_field
+from genelab.engines.fields import FIELD_ARRAYS, FIELDS
 from genelab.scene.scene import Scene
 
-_BAD_STATE = [
-    mujoco.mjtWarning.mjWARN_BADQPOS.value,
-    mujoco.mjtWarning.mjWARN_BADQVEL.value,
-    mujoco.mjtWarning.mjWARN_BADQACC.value,
-    mujoco.mjtWarning.mjWARN_BADCTRL.value,
-]
+_BAD_STATE = [getattr(mujoco.mjtWarning, f"mjWARN_BAD{kind}").value for kind in ("QPOS", "QVEL", "QACC", "CTRL")]
 
 # MuJoCo would print each warning and append it to a file in the working directory; failures are counted instead.
 mujoco.set_mju_user_warning(logging.getLogger("genelab.mujoco").debug)
@@ -46,8 +41,8 @@ class MujocoEngine(Engine):
         except ValueError as error:
             raise UserError(f"engine '{self.name}' cannot simulate this scene: {error}") from error
         self._rows = self._batch.state
-        self._qpos, self._qvel = self._bind("qpos"), self._bind("qvel")
-        self._ctrl = self._bind("ctrl")
+        bound = map(self._batch.bind, ("qpos", "qvel", "ctrl"))
+        self._qpos, self._qvel, self._ctrl = map(torch.from_numpy, bound)
         self._outputs: dict[str, Tensor] = {}
         self._expanded: dict[str, np.ndarray] = {}
         self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
@@ -94,14 +89,14 @@ class MujocoEngine(Engine):
         self._state_changed(env_ids)
 
     def _read_model_field(self, name: str) -> Tensor:
-        array, column, sign = find_field(name).arrays[0]
+        array, column, sign = FIELDS[name].arrays[0]
         shared = self._shared(array)
         per_world = self._expanded.get(array)
         values = np.broadcast_to(shared, (self.num_envs, *shared.shape)) if per_world is None else per_world
         return torch.tensor(values[column] * sign, dtype=torch.float32)
 
     def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
-        field, ids = find_field(name), numpy_ids(env_ids)
+        field, ids = FIELDS[name], numpy_ids(env_ids)
         order = np.argsort(env_ids.numpy(), kind="stable")
         for array, column, sign in field.arrays:
             if array not in self._expanded:
@@ -174,9 +169,6 @@ class MujocoEngine(Engine):
     def _shared(self, array: str) -> np.ndarray:
         """The value of a model array in worlds that have none of their own."""
         return np.asarray(attrgetter(array)(self.model))
-
-    def _bind(self, name: str) -> Tensor:
-        return torch.from_numpy(self._batch.bind(name))
 
     def _output(self, name: str) -> Tensor:
         """A derived MuJoCo array, which the stepper copies out from the first call of this on."""
