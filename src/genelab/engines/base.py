@@ -20,7 +20,7 @@ What is live and what is a copy
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import mujoco
 import numpy as np
@@ -33,6 +33,8 @@ from genelab.engines.description import Description
 from genelab.engines.kinematics import Bodies, Kinematics
 from genelab.engines.pictures import Mark, Painter
 from genelab.scene.scene import Scene
+
+Value = TypeVar("Value")
 
 
 class Engine(ABC):
@@ -65,11 +67,8 @@ class Engine(ABC):
         """Site id to (N, 3) positions, world frame, for sites that pictures show elsewhere than the model has them."""
         self._state_set = torch.ones(num_envs, dtype=torch.bool, device=device)
         """(N,) worlds whose state was set since the last step, so that sensors have not seen it."""
-        self._sensor_data: Tensor | None = None
         self._kinematics = Kinematics(scene.model, device)
-        self._bodies: Bodies | None = None
-        self._ang_vel: Tensor | None = None
-        self._derived: dict[str, Tensor] = {}
+        self._derived: dict[str, Any] = {}
         self._painters: dict[tuple[int, int], Painter] = {}
 
     @abstractmethod
@@ -116,35 +115,39 @@ class Engine(ABC):
             raise unknown("contact sensor", sensor, self.scene.contact_columns)
         return self._contact(sensor)
 
-    @abstractmethod
-    def _contact(self, sensor: str) -> Tensor: ...
+    def _contact(self, sensor: str) -> Tensor:
+        # MuJoCo reports the force that the sensor's side exerts; the contract asks for the force on it.
+        return -self._sensordata()[:, self.scene.contact_columns[sensor]].float().unflatten(1, (-1, 3))
 
     def model_sensor(self, name: str) -> Tensor:
         """(N, d) a sensor of a model, such as an IMU's gyro, by its name in the compiled scene: ``robot/gyro``."""
         self.require("model_sensors", f"sensor '{name}'")
         if name not in self.scene.model_sensors:
             raise unknown("sensor", name, self.scene.model_sensors)
-        if self._sensor_data is None:
-            self._sensor_data = self._read_sensors()
-            worlds = self._state_set.nonzero().flatten()
-            if len(worlds):
-                self._sensor_data[worlds] = self._sense(worlds)
-        return self._sensor_data[:, self.scene.model_sensors[name]].clone()
+        return self.derived("engine/sensors", self._all_sensors)[:, self.scene.model_sensors[name]].clone()
 
-    def _read_sensors(self) -> Tensor:
-        """(N, nsensordata) all sensors as of the last physics step, as a copy."""
+    def _all_sensors(self) -> Tensor:
+        values = self._sensordata().to(torch.float32, copy=True)
+        worlds = self._state_set.nonzero().flatten()
+        if len(worlds):
+            values[worlds] = self._sense(worlds)
+        return values
+
+    def _sensordata(self) -> Tensor:
+        """(N, nsensordata) all sensors as of the last physics step, in the engine's own array."""
         raise NotImplementedError
 
     def _sense(self, env_ids: Tensor) -> Tensor:
         """(len(env_ids), nsensordata) all sensors in the present state of these worlds. Changes nothing else."""
         raise NotImplementedError
 
-    @abstractmethod
     def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
         """Distance along each ray to the first geom, or -1.  (N, R, 3), (N, R, 3) -> (N, R)
 
         Geoms of the body with the id `exclude_body` are transparent.
         """
+        self.require("rays", "the ray query")
+        raise NotImplementedError
 
     def jacobian(self, body: int) -> Tensor:
         """How a body's frame moves with each degree of freedom.  (N, 6, nv)
@@ -180,12 +183,7 @@ class Engine(ABC):
         return world
 
     def render(
-        self,
-        env_id: int,
-        camera: str | None = None,
-        width: int = 640,
-        height: int = 480,
-        marks: Iterable[Mark] = (),
+        self, env_id: int, camera: str | None = None, width: int = 640, height: int = 480, marks: Iterable[Mark] = ()
     ) -> np.ndarray:
         """One RGB frame of one world, (height, width, 3) uint8, by MuJoCo's renderer whichever engine simulates."""
         if (width, height) not in self._painters:
@@ -216,9 +214,10 @@ class Engine(ABC):
     @property
     def body_ang_vel(self) -> Tensor:
         """(N, nbody, 3) world frame."""
-        if self._bodies is None and self._ang_vel is None:
-            self._ang_vel = self._kinematics.angular_velocity(self.qvel)
-        return self._all_bodies().ang_vel if self._ang_vel is None else self._ang_vel
+        if "engine/bodies" not in self._derived:
+            self.derived("engine/ang_vel", lambda: self._kinematics.angular_velocity(self.qvel))
+        alone = self._derived.get("engine/ang_vel")
+        return self._all_bodies().ang_vel if alone is None else alone
 
     def require(self, capability: str, asked_by: str) -> None:
         """Raise unless this engine has `capability` (a flag of `Capabilities`, or a model field)."""
@@ -231,30 +230,24 @@ class Engine(ABC):
             raise unknown("model field", name, MODEL_FIELDS)
         self.require(name, "the caller")
 
-    def derived(self, name: str, compute: Callable[[], Tensor]) -> Tensor:
+    def derived(self, name: str, compute: Callable[[], Value]) -> Value:
         """What follows from the state, computed when first asked for after it changed. Not to be written to."""
         if name not in self._derived:
             self._derived[name] = compute()
         return self._derived[name]
 
     def _all_bodies(self) -> Bodies:
-        if self._bodies is None:
-            self._bodies = self._kinematics(self.qpos, self.qvel)
-        return self._bodies
+        return self.derived("engine/bodies", lambda: self._kinematics(self.qpos, self.qvel))
 
     def _stepped(self) -> None:
         """Forget what was derived from the state before a step."""
-        self._forget()
+        self._derived.clear()
         self._state_set.copy_(self.failed)
 
     def _state_changed(self, env_ids: Tensor) -> None:
         """Forget what was derived from the state of these worlds before it was set."""
-        self._forget()
-        self._state_set[env_ids] = True
-
-    def _forget(self) -> None:
-        self._bodies = self._ang_vel = self._sensor_data = None
         self._derived.clear()
+        self._state_set[env_ids] = True
 
 
 def numpy_ids(env_ids: Tensor) -> np.ndarray:

@@ -142,10 +142,6 @@ class GenesisEngine(Engine):
         signs = [side[b] * other[a] - side[a] * other[b] for side in sides]  # Genesis gives the force on b
         return torch.stack([(sign.unsqueeze(-1) * contacts["force"]).sum(dim=1) for sign in signs], dim=1)
 
-    def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
-        self.require("rays", "the ray query")
-        raise AssertionError
-
     def describe(self) -> Description:
         parts, dofs = self._loaded, self._solver.dyn_info.dofs
         values = {name: self.model_field(name)[0].double().cpu().numpy() for name in self.capabilities.model_fields}

@@ -120,12 +120,8 @@ class MjwarpEngine(Engine):
     def actuator_force(self) -> Tensor:
         return self._arrays["actuator_force"].clone()
 
-    def _contact(self, sensor: str) -> Tensor:
-        # MuJoCo reports the force that the sensor's side exerts; the contract asks for the force on it.
-        return -self._arrays["sensordata"][:, self.scene.contact_columns[sensor]].unflatten(1, (-1, 3))
-
-    def _read_sensors(self) -> Tensor:
-        return self._arrays["sensordata"].clone()
+    def _sensordata(self) -> Tensor:
+        return self._arrays["sensordata"]
 
     def _sense(self, env_ids: Tensor) -> Tensor:
         # Forward computations run over all worlds and write the warm start and the outputs, which belong to the step.

@@ -111,19 +111,15 @@ class MujocoEngine(Engine):
     def actuator_force(self) -> Tensor:
         return self._output("actuator_force").float()
 
-    def _contact(self, sensor: str) -> Tensor:
-        # MuJoCo reports the force that the sensor's side exerts; the contract asks for the force on it.
-        return -self._output("sensordata")[:, self.scene.contact_columns[sensor]].float().unflatten(1, (-1, 3))
-
-    def _read_sensors(self) -> Tensor:
-        return self._output("sensordata").float()
+    def _sensordata(self) -> Tensor:
+        return self._output("sensordata")
 
     def _sense(self, env_ids: Tensor) -> Tensor:
         # Forward computations write the warm start of the solver and the outputs, which belong to the last step.
         ids = numpy_ids(env_ids)
         rows, outputs = self._rows[ids].copy(), {name: values.clone() for name, values in self._outputs.items()}
         self._batch.forward(ids)
-        sensed = self._read_sensors()[torch.from_numpy(ids).long()]
+        sensed = self._sensordata()[torch.from_numpy(ids).long()].float()
         self._rows[ids] = rows
         for name, values in outputs.items():
             self._outputs[name].copy_(values)
