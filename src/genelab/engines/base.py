@@ -239,6 +239,10 @@ class Engine(ABC):
     def _all_bodies(self) -> Bodies:
         return self.derived("engine/bodies", lambda: self._kinematics(self.qpos, self.qvel))
 
+    def _usable(self) -> Tensor:
+        """(N,) whether all numbers that go into a step are finite and, as MuJoCo asks of them, of sensible size."""
+        return torch.cat((self.qpos, self.qvel, self.ctrl), dim=1).abs().lt(1e10).all(dim=1)
+
     def _stepped(self) -> None:
         """Forget what was derived from the state before a step."""
         self._derived.clear()

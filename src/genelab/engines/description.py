@@ -20,7 +20,8 @@ class Description:
     """The physical parameters of one world, in the order of the compiled scene.
 
     Values are read back from the engine after it was built, never from the scene it was given: what an engine dropped
-    or changed on the way in shows here. SI units; NaN where an engine has no such parameter.
+    or changed on the way in shows here. SI units; NaN where an engine has no such parameter. Arrays have one row per
+    body, geom, actuator or option; those of joints one per degree of freedom, ranges one per joint.
     """
 
     joint_names: tuple[str, ...]
@@ -31,29 +32,23 @@ class Description:
     """Settings of the physics, as in MJCF's ``<option>``; see `OPTIONS`."""
     dt: float
     gravity: np.ndarray
-    """(3,)"""
     option_value: np.ndarray
-    """(noption,) enumerations and flags as MuJoCo numbers them."""
+    """Enumerations and flags as MuJoCo numbers them."""
     body_mass: np.ndarray
-    """(nbody,)"""
     body_com: np.ndarray
-    """(nbody, 3) in the body frame."""
+    """In the body frame."""
     body_inertia: np.ndarray
-    """(nbody, 3) principal moments, ascending."""
+    """Principal moments, ascending."""
     geom_friction: np.ndarray
-    """(ngeom,) sliding friction."""
+    """Sliding friction."""
     joint_range: np.ndarray
     """(njnt, 2); infinite where there is no limit."""
     joint_damping: np.ndarray
-    """(nv,)"""
     joint_armature: np.ndarray
-    """(nv,)"""
     joint_friction: np.ndarray
-    """(nv,) dry friction."""
+    """Dry friction."""
     actuator_kp: np.ndarray
-    """(nu,)"""
     actuator_kd: np.ndarray
-    """(nu,)"""
     actuator_force_range: np.ndarray
     """(nu, 2); infinite where there is no limit."""
 
@@ -63,16 +58,19 @@ class Description:
         return [f.name for f in fields(cls) if not f.name.endswith("_names")]
 
 
+def part_names(model: mujoco.MjModel) -> dict[str, tuple[str, ...]]:
+    """The fields of a description that name the parts of a compiled model."""
+    counts = {"joint": model.njnt, "body": model.nbody, "geom": model.ngeom, "actuator": model.nu}
+    return {f"{kind}_names": tuple(getattr(model, kind)(i).name for i in range(n)) for kind, n in counts.items()}
+
+
 def describe_model(model: mujoco.MjModel) -> Description:
     """The description of a compiled MuJoCo model."""
     limited = model.jnt_limited.astype(bool)[:, None]
     forced = model.actuator_forcelimited.astype(bool)[:, None]
     endless = np.array([-np.inf, np.inf])
     return Description(
-        joint_names=tuple(model.joint(i).name for i in range(model.njnt)),
-        body_names=tuple(model.body(i).name for i in range(model.nbody)),
-        geom_names=tuple(model.geom(i).name for i in range(model.ngeom)),
-        actuator_names=tuple(model.actuator(i).name for i in range(model.nu)),
+        **part_names(model),
         option_names=OPTIONS,
         dt=float(model.opt.timestep),
         gravity=model.opt.gravity.copy(),

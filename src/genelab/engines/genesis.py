@@ -22,22 +22,10 @@ from genelab.core.errors import UserError
 from genelab.core.tensors import restore
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
-from genelab.engines.description import OPTIONS, Description, describe_model, differences
+from genelab.engines.description import OPTIONS, Description, describe_model, differences, part_names
 from genelab.engines.fields import nominal
-from genelab.engines.genesis_scene import (
-    CHOICES,
-    POSITION_CONTROL,
-    SCALAR_OPTIONS,
-    arrays,
-    load_scene,
-    mujoco_number,
-    no_traces,
-    view,
-)
+from genelab.engines.genesis_scene import POSITION_CONTROL, arrays, load_scene, no_traces, option_values, view
 from genelab.scene.scene import Scene
-
-_TOO_LARGE = 1e10
-"""A state or control beyond this is as bad as NaN, as in MuJoCo."""
 
 _LINK_FIELDS = {
     "body_mass": ("inertial_mass", "set_links_mass"),
@@ -70,10 +58,9 @@ class GenesisEngine(Engine):
             self._prepare_state()
 
     def step(self, n: int = 1) -> None:
-        self.failed.zero_()
-        if (broken := self._broken(self.ctrl, self.qpos, self.qvel)) is not None:
-            self.failed |= broken
-            self._put_back(broken)
+        torch.logical_not(self._usable(), out=self.failed)
+        if self.failed.any():
+            self._put_back(self.failed)
         ctrl = self.ctrl if self._ctrl_range is None else self.ctrl.clamp(*self._ctrl_range)
         self._target[:, self._act_dofs] = ctrl
         if self.failed.any():
@@ -81,9 +68,8 @@ class GenesisEngine(Engine):
         for _ in range(n):
             self._solver.substep(0)
         self._refresh()
-        self.failed |= self._errno != 0  # NaN inside a step, or more contacts than there is memory for
-        if (broken := self._broken(self.qpos, self.qvel)) is not None:
-            self.failed |= broken
+        # An error is NaN inside a step, or more contacts than there is memory for.
+        self.failed |= (self._errno != 0) | ~self._usable()
         if self.failed.any():
             self._put_back(self.failed)
             self._refresh()
@@ -117,10 +103,8 @@ class GenesisEngine(Engine):
         with no_traces():
             if name in _LINK_FIELDS:
                 values = torch.diag_embed(values) if name == "body_inertia" else values
-                values, ids = (
-                    values[:, self._loaded.movable].contiguous(),
-                    self._loaded.links[self._loaded.movable].tolist(),
-                )
+                movable = self._loaded.movable
+                values, ids = values[:, movable].contiguous(), self._loaded.links[movable].tolist()
                 getattr(self._solver, _LINK_FIELDS[name][1])(values, ids, env_ids)
             elif name in _DOF_FIELDS:
                 getattr(self._solver, _DOF_FIELDS[name][1])(values, self._loaded.dofs.tolist(), env_ids)
@@ -144,11 +128,10 @@ class GenesisEngine(Engine):
 
     def describe(self) -> Description:
         parts, dofs = self._loaded, self._solver.dyn_info.dofs
-        values = {name: self.model_field(name)[0].double().cpu().numpy() for name in self.capabilities.model_fields}
+        values: dict[str, Any] = {name: _numpy(self.model_field(name)[0]) for name in self.capabilities.model_fields}
         fixed = ~parts.movable.cpu().numpy()
-        values["body_inertia"] = np.linalg.eigvalsh(
-            _numpy(view(self._solver.dyn_info.links.inertial_i)[0, parts.links])
-        )
+        inertia = view(self._solver.dyn_info.links.inertial_i)[0, parts.links]
+        values["body_inertia"] = np.linalg.eigvalsh(_numpy(inertia))
         for name in _LINK_FIELDS:
             values[name][fixed] = np.nan
         values["geom_friction"] = np.full(self.model.ngeom, np.nan)
@@ -156,24 +139,14 @@ class GenesisEngine(Engine):
         values["geom_friction"][parts.solid.cpu().numpy()] = _numpy(friction[parts.geoms])
         force_range = view(dofs.force_range)[0, self._act_dofs] / self._gear[:, None]
         return Description(
-            joint_names=parts.joint_names,
-            body_names=parts.body_names,
-            geom_names=parts.geom_names,
-            actuator_names=tuple(self.model.actuator(i).name for i in range(self.model.nu)),
+            **part_names(self.model),  # which `load_scene` has found in Genesis
             option_names=OPTIONS,
-            option_value=self._option_values(),
+            option_value=option_values(self._solver),
             dt=float(self._solver.substep_dt),
             joint_range=_numpy(view(dofs.limit)[0, parts.dofs[self.model.jnt_dofadr]]),
             actuator_force_range=np.sort(_numpy(force_range), axis=1),
             **values,
         )
-
-    def _option_values(self) -> np.ndarray:
-        """Settings of the solver, in MuJoCo's numbers. The rest, which Genesis does not have, has no values."""
-        info, chosen = self._solver.rigid_info, self._solver._options
-        values = {name: float(view(getattr(info, name))) for name in SCALAR_OPTIONS}
-        values |= {name: mujoco_number(name, getattr(chosen, field)) for name, field in CHOICES.items()}
-        return np.array([values.get(name, np.nan) for name in OPTIONS])
 
     def state_dict(self) -> dict[str, Any]:
         arrays = {name: array.cpu().clone() for name, array in self._arrays.items()}
@@ -282,13 +255,6 @@ class GenesisEngine(Engine):
         mask = torch.zeros(self._solver.n_geoms + 1, device=self.device)
         mask[self._loaded.geoms] = self._floats(chosen)[self._loaded.solid]
         return mask
-
-    def _broken(self, *arrays: Tensor) -> Tensor | None:
-        """(N,) which worlds have a number that is not finite or beyond all reason; None, quickly, if there is none."""
-        arrays = tuple(a for a in arrays if a.numel())
-        if all(bool(a.abs().max() < _TOO_LARGE) for a in arrays):
-            return None
-        return torch.stack([~(a.abs() < _TOO_LARGE).all(dim=1) for a in arrays]).any(dim=0)
 
     def _put_back(self, worlds: Tensor) -> None:
         """Default state for these worlds (ids or mask), and nothing remembered: no warm starts, no errors."""

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
-from genelab.engines.description import FINEST_TOLERANCE
+from genelab.engines.description import FINEST_TOLERANCE, OPTIONS, part_names
 from genelab.scene.options import flags_of
 
 _excepthook = sys.excepthook
@@ -43,12 +43,16 @@ _CONES = {
     mujoco.mjtCone.mjCONE_PYRAMIDAL: gs.friction_cone.pyramidal,
     mujoco.mjtCone.mjCONE_ELLIPTIC: gs.friction_cone.elliptic,
 }
-SCALAR_OPTIONS = (
+_SCALARS = (
     *("iterations", "tolerance", "ls_iterations", "ls_tolerance"),
     *("noslip_iterations", "noslip_tolerance", "impratio"),
 )
 """Options that Genesis calls as MuJoCo does."""
-CHOICES = {"integrator": "integrator", "solver": "constraint_solver", "cone": "friction_cone"}
+_CHOICES = {
+    "integrator": ("integrator", _INTEGRATORS),
+    "solver": ("constraint_solver", _SOLVERS),
+    "cone": ("friction_cone", _CONES),
+}
 """Options that are a choice, with Genesis's names of them."""
 _PLANE, _SPHERE, _CAPSULE, _CYLINDER, _BOX, _HFIELD = _SHAPES = [
     getattr(mujoco.mjtGeom, f"mjGEOM_{shape}").value
@@ -76,9 +80,6 @@ class LoadedScene:
 
     scene: gs.Scene
     solver: Any
-    joint_names: tuple[str, ...]
-    body_names: tuple[str, ...]
-    geom_names: tuple[str, ...]
     q: Tensor
     """(nq,) Genesis's index of each position."""
     dofs: Tensor
@@ -101,10 +102,8 @@ def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene
     scene = gs.Scene(sim_options=sim, rigid_options=_options(model), show_viewer=False)
     try:
         # A default armature would slow joints down, and aligning would move the frames of free bodies.
-        morph = _CompiledModel(
-            file=copy.copy(model), default_armature=None, align=False, decimate=False, visualization=False
-        )
-        entity: Any = scene.add_entity(morph)
+        as_it_is = {"default_armature": None, "align": False, "decimate": False, "visualization": False}
+        entity: Any = scene.add_entity(_CompiledModel(file=copy.copy(model), **as_it_is))
         hfields = np.flatnonzero(model.geom_type == _HFIELD)
         # Contact with primitives follows from the heights. A distance grid, for meshes, takes hours if it is fine.
         coarse = gs.materials.Rigid(sdf_min_res=16, sdf_max_res=16)
@@ -114,20 +113,22 @@ def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene
         raise UserError(f"engine 'genesis' cannot simulate this scene: {error}") from error
     loaded = _find_parts(model, device, scene, entity, terrains)
     for i, terrain in terrains.items():
-        index = [terrain.geoms[0].idx]
-        solref_solimp = np.concatenate((model.geom_solref[i], model.geom_solimp[i]))
-        loaded.solver.set_geoms_friction(
-            torch.tensor(model.geom_friction[i, :1], dtype=torch.float32, device=device), index
-        )
+        index, solref_solimp = [terrain.geoms[0].idx], (*model.geom_solref[i], *model.geom_solimp[i])
+        friction = torch.tensor(model.geom_friction[i, :1], dtype=torch.float32, device=device)
+        loaded.solver.set_geoms_friction(friction, index)
         loaded.solver.set_sol_params(torch.tensor(solref_solimp, dtype=torch.float32, device=device), index)
     _set_collision_pairs(model, loaded)
     return loaded
 
 
-def mujoco_number(option: str, choice: Any) -> int:
-    """MuJoCo's number of what Genesis has chosen for an option."""
-    table = {"integrator": _INTEGRATORS, "solver": _SOLVERS, "cone": _CONES}[option]
-    return next(int(number) for number, ours in table.items() if ours == choice)
+def option_values(solver: Any) -> np.ndarray:
+    """Settings of the solver, in MuJoCo's numbers. The rest, which Genesis does not have, has no values."""
+    values = {name: float(view(getattr(solver.rigid_info, name))) for name in _SCALARS}
+    for name, (field, table) in _CHOICES.items():
+        values[name] = next(
+            int(number) for number, choice in table.items() if choice == getattr(solver._options, field)
+        )
+    return np.array([values.get(name, np.nan) for name in OPTIONS], dtype=np.float64)
 
 
 def view(array: Any) -> Tensor:
@@ -165,6 +166,7 @@ def _refuse_what_genesis_lacks(model: mujoco.MjModel) -> None:
     joint, spring, sprung = model.actuator_trnid[:, 0], model.qpos_spring, model.jnt_stiffness != 0
     simple = np.isin(model.jnt_type, [mujoco.mjtJoint.mjJNT_HINGE.value, mujoco.mjtJoint.mjJNT_SLIDE.value])
     on_joint = model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT.value
+    solrefs = (model.geom_solref[solid], model.jnt_solref, model.eq_solref)
     affine = [mujoco.mjtBias.mjBIAS_NONE.value, mujoco.mjtBias.mjBIAS_AFFINE.value]
     lacking = {
         f"integrator {mujoco.mjtIntegrator(opt.integrator).name}": opt.integrator not in _INTEGRATORS,
@@ -183,12 +185,8 @@ def _refuse_what_genesis_lacks(model: mujoco.MjModel) -> None:
         "contact margins": model.geom_margin[solid].any() or model.geom_gap[solid].any(),
         "contact priorities": model.geom_priority[solid].any() or (model.geom_solmix[solid] != 1).any(),
         "frictionless contacts": (model.geom_condim[solid] == 1).any(),
-        "direct solref": (model.geom_solref[solid] < 0).any()
-        or (model.jnt_solref < 0).any()
-        or (model.eq_solref < 0).any(),
-        "collision of other shapes than primitives and height fields": not np.isin(
-            model.geom_type[solid], _SHAPES
-        ).all(),
+        "direct solref": any((solref < 0).any() for solref in solrefs),
+        "collision of other shapes than primitives and height fields": set(model.geom_type[solid]) - set(_SHAPES),
         "height fields that move, turn or have oblong cells": not _flat_hfields(model),
         "equality constraints that are switched off": not model.eq_active0.all(),
         "limits of ball joints": (model.jnt_limited.astype(bool) & ~simple).any(),
@@ -272,10 +270,10 @@ def _find_parts(
     links = {link.name: link for link in entity.links}
     links.setdefault(model.body(0).name, _EMPTY_WORLD)
     joints = {j.name: j for link in entity.links for j in link.joints if j.type != gs.JOINT_TYPE.FIXED}
-    body_names = _same_names("bodies", [model.body(i).name for i in range(model.nbody)], list(links))
-    joint_names = _same_names("joints", [model.joint(i).name for i in range(model.njnt)], list(joints))
-    in_order = [joints[name] for name in joint_names]
-    solid, geoms = _find_geoms(model, [links[name] for name in body_names], terrains)
+    names = part_names(model)
+    bodies = _in_order("bodies", names["body_names"], links)
+    moving = _in_order("joints", names["joint_names"], joints)
+    solid, geoms = _find_geoms(model, bodies, terrains)
 
     def ids(values: list[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.int64, device=device)
@@ -283,13 +281,10 @@ def _find_parts(
     return LoadedScene(
         scene=scene,
         solver=scene.sim.rigid_solver,
-        joint_names=joint_names,
-        body_names=body_names,
-        geom_names=tuple(model.geom(i).name for i in range(model.ngeom)),
-        q=ids([i for joint in in_order for i in range(joint.q_start, joint.q_end)]),
-        dofs=ids([i for joint in in_order for i in range(joint.dof_start, joint.dof_end)]),
-        links=ids([links[name].idx for name in body_names]),
-        movable=torch.tensor([not links[name].is_fixed for name in body_names], device=device),
+        q=ids([i for joint in moving for i in range(joint.q_start, joint.q_end)]),
+        dofs=ids([i for joint in moving for i in range(joint.dof_start, joint.dof_end)]),
+        links=ids([link.idx for link in bodies]),
+        movable=torch.tensor([not link.is_fixed for link in bodies], device=device),
         solid=ids(solid),
         geoms=ids(geoms),
     )
@@ -327,11 +322,11 @@ def _is_geom(model: mujoco.MjModel, i: int, geom: Any) -> bool:
     return placed and turned and np.allclose(geom.data[: len(diameters)], diameters, rtol=1e-5)
 
 
-def _same_names(kind: str, expected: list[str], found: list[str]) -> tuple[str, ...]:
-    """The names in the scene's order, if Genesis has exactly these."""
-    if sorted(expected) != sorted(found) or len(set(expected)) != len(expected):
+def _in_order(kind: str, expected: tuple[str, ...], found: dict[str, Any]) -> list[Any]:
+    """Genesis's parts in the scene's order, if it has exactly those."""
+    if sorted(expected) != sorted(found):
         raise UserError(f"engine 'genesis' has {kind} {sorted(found)} instead of {sorted(expected)}")
-    return tuple(expected)
+    return [found[name] for name in expected]
 
 
 def _set_collision_pairs(model: mujoco.MjModel, loaded: LoadedScene) -> None:
@@ -345,7 +340,7 @@ def _set_collision_pairs(model: mujoco.MjModel, loaded: LoadedScene) -> None:
             pair_ids[a, b] = -1
         wanted.discard(pair)
     if wanted:
-        names = [" and ".join(sorted(loaded.geom_names[i] for i in pair)) for pair in wanted]
+        names = [" and ".join(sorted(model.geom(i).name for i in pair)) for pair in wanted]
         raise UserError(f"engine 'genesis' would let pass through each other: {', '.join(sorted(names))}")
 
 

@@ -55,8 +55,6 @@ _OVERFLOWS = mjw.OverflowType.ALL & ~(mjw.OverflowType.ITERATIONS | mjw.Overflow
 """Overflows that lose something. An iteration limit does not: MuJoCo has the same and goes on."""
 _RAYS: Any = mjw.rays  # type checkers misread warp's annotations
 _ANY_GROUP = wp.types.vector(length=6, dtype=float)(-1)
-_TOO_LARGE = 1e10
-"""A state or control beyond this is as bad as NaN, as in MuJoCo."""
 
 
 class MjwarpEngine(Engine):
@@ -204,10 +202,6 @@ class MjwarpEngine(Engine):
         for name, old in before.items():
             old[env_ids] = self._arrays[name][env_ids]
             self._arrays[name].copy_(old)
-
-    def _usable(self) -> Tensor:
-        """(N,) whether all numbers that go into a step are finite and of sensible size."""
-        return torch.cat((self.qpos, self.qvel, self.ctrl), dim=1).abs().lt(_TOO_LARGE).all(dim=1)
 
     def _put_back(self, worlds: Tensor) -> None:
         """Default state and no outputs for these worlds. `ctrl` stays: it belongs to whoever writes it."""
