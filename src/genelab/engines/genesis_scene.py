@@ -218,18 +218,12 @@ def _start(device: str, num_envs: int) -> None:
 def _options(model: mujoco.MjModel) -> gs.options.RigidOptions:
     """MuJoCo's own settings; all that Genesis does differently by default is switched off."""
     opt, condim = model.opt, model.geom_condim.max(initial=3)
+    options = {name: getattr(opt, name) for name in _SCALARS}
+    options |= {field: table[getattr(opt, name)] for name, (field, table) in _CHOICES.items()}
+    options["tolerance"] = max(opt.tolerance, FINEST_TOLERANCE)
     return gs.options.RigidOptions(
+        **options,
         enable_mujoco_compatibility=True,
-        integrator=_INTEGRATORS[opt.integrator],
-        constraint_solver=_SOLVERS[opt.solver],
-        iterations=opt.iterations,
-        tolerance=max(opt.tolerance, FINEST_TOLERANCE),
-        ls_iterations=opt.ls_iterations,
-        ls_tolerance=opt.ls_tolerance,
-        noslip_iterations=opt.noslip_iterations,
-        noslip_tolerance=opt.noslip_tolerance,
-        friction_cone=_CONES[opt.cone],
-        impratio=opt.impratio,
         enable_torsional_friction=bool(condim >= 4),
         enable_rolling_friction=bool(condim >= 6),
         constraint_timeconst=None,

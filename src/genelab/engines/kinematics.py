@@ -9,6 +9,7 @@ and not with the number of bodies. Arrays are stored component by component, and
 torch is several times faster on long rows than on rows of three.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import mujoco
@@ -78,7 +79,7 @@ class Kinematics:
     def __init__(self, model: mujoco.MjModel, device: str = "cpu"):
         self._device = device
         self._nbody = model.nbody
-        self._levels = self._build_levels(model)
+        self._levels = list(self._build_levels(model))
         self._angular_map = self._constant_angular_map(model)
 
     def __call__(self, qpos: Tensor, qvel: Tensor) -> Bodies:
@@ -136,28 +137,23 @@ class Kinematics:
         lin_vel = before.lin_vel + cross(before.ang_vel, pos - before.pos) + cross(spin, pos - anchor)
         return Bodies(pos, quat, lin_vel, before.ang_vel + spin)
 
-    def _build_levels(self, model: mujoco.MjModel) -> list[_Level]:
+    def _build_levels(self, model: mujoco.MjModel) -> Iterator[_Level]:
         depth = np.zeros(model.nbody, dtype=int)
         for body in range(1, model.nbody):
             depth[body] = depth[model.body_parentid[body]] + 1
-        levels = []
         for d in range(1, depth.max(initial=0) + 1):
             bodies = np.flatnonzero(depth == d)
             joints = tuple(self._group_joints(model, bodies))
-            levels.append(
-                _Level(
-                    bodies=self._index(bodies),
-                    parents=self._index(model.body_parentid[bodies]),
-                    pos=self._tensor(model.body_pos[bodies]),
-                    quat=self._tensor(quat) if (quat := model.body_quat[bodies])[:, 1:].any() else None,
-                    joints=joints,
-                    alike=len(joints) == 1 and bool((model.body_jntnum[bodies] == 1).all()),
-                )
+            yield _Level(
+                bodies=self._index(bodies),
+                parents=self._index(model.body_parentid[bodies]),
+                pos=self._tensor(model.body_pos[bodies]),
+                quat=self._tensor(quat) if (quat := model.body_quat[bodies])[:, 1:].any() else None,
+                joints=joints,
+                alike=len(joints) == 1 and bool((model.body_jntnum[bodies] == 1).all()),
             )
-        return levels
 
-    def _group_joints(self, model: mujoco.MjModel, bodies: np.ndarray) -> list[_Joints]:
-        groups = []
+    def _group_joints(self, model: mujoco.MjModel, bodies: np.ndarray) -> Iterator[_Joints]:
         for k in range(int(model.body_jntnum[bodies].max(initial=0))):
             owners = bodies[model.body_jntnum[bodies] > k]
             ids = model.body_jntadr[owners] + k
@@ -166,18 +162,15 @@ class Kinematics:
                 nq, nv = {_FREE: (7, 6), _BALL: (4, 3)}.get(int(joint_type), (1, 1))
                 joints = ids[chosen]
                 qpos, qvel = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
-                groups.append(
-                    _Joints(
-                        type=int(joint_type),
-                        bodies=self._index(owners[chosen]),
-                        qpos=tuple(self._index(qpos + i) for i in range(nq)),
-                        qvel=tuple(self._index(qvel + i) for i in range(nv)),
-                        pos=self._tensor(model.jnt_pos[joints]) if model.jnt_pos[joints].any() else None,
-                        axis=self._tensor(model.jnt_axis[joints]),
-                        zero=self._tensor(model.qpos0[qpos]),
-                    )
+                yield _Joints(
+                    type=int(joint_type),
+                    bodies=self._index(owners[chosen]),
+                    qpos=tuple(self._index(qpos + i) for i in range(nq)),
+                    qvel=tuple(self._index(qvel + i) for i in range(nv)),
+                    pos=self._tensor(model.jnt_pos[joints]) if model.jnt_pos[joints].any() else None,
+                    axis=self._tensor(model.jnt_axis[joints]),
+                    zero=self._tensor(model.qpos0[qpos]),
                 )
-        return groups
 
     def _constant_angular_map(self, model: mujoco.MjModel) -> Tensor | None:
         """The matrix from qvel to all angular velocities if every hinge axis is constant in the world, else None.

@@ -31,7 +31,7 @@ from genelab.core.errors import UserError
 from genelab.core.tensors import restore
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
-from genelab.engines.description import Description, describe_model
+from genelab.engines.description import OPTIONS, Description, describe_model
 from genelab.engines.fields import FIELDS
 from genelab.scene.scene import Scene
 
@@ -42,11 +42,7 @@ _FIELDS = sorted(CAPABILITIES["mjwarp"].model_fields)
 _FIELD_ARRAYS = sorted({array for name in _FIELDS for array, _, _ in FIELDS[name].arrays})
 _CONSTANTS = ("body_subtreemass", "body_invweight0", "dof_invweight0", "tendon_invweight0", "actuator_acc0")
 """Model arrays that follow from masses and inertias."""
-_OPTIONS = (
-    *("timestep", "integrator", "solver", "iterations", "ls_iterations", "tolerance", "ls_tolerance"),
-    *("noslip_iterations", "noslip_tolerance", "ccd_iterations", "ccd_tolerance", "cone", "density", "viscosity"),
-    *("wind", "disableflags", "enableflags"),
-)
+_OPTIONS = {"timestep", "wind", *OPTIONS} - {"impratio", "jacobian", "wind_x", "wind_y", "wind_z"}
 _DESCRIBED = ("jnt_limited", "jnt_range", "actuator_forcelimited", "actuator_forcerange")
 
 _MAX_CONTACTS = 128

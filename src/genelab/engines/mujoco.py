@@ -43,7 +43,6 @@ class MujocoEngine(Engine):
         self._rows = self._batch.state
         bound = map(self._batch.bind, ("qpos", "qvel", "ctrl"))
         self._qpos, self._qvel, self._ctrl = map(torch.from_numpy, bound)
-        self._outputs: dict[str, Tensor] = {}
         self._expanded: dict[str, np.ndarray] = {}
         self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         self._qpos[:] = torch.from_numpy(scene.default_qpos)
@@ -53,10 +52,12 @@ class MujocoEngine(Engine):
         self.qvel = self._qvel.T.float().contiguous().T
         self.ctrl = self._ctrl.float()
         self.failed = torch.zeros(num_envs, dtype=torch.bool)
-        sensed = bool(scene.contact_columns or scene.model_sensors)
-        for name, used in (("sensordata", sensed), ("actuator_force", self.model.nu > 0)):
-            if used:
-                self._output(name)
+        self._outputs: dict[str, Tensor] = {}
+        for name in ("sensordata", "actuator_force"):
+            array = self._batch.bind(name)  # from now on, the stepper copies it out
+            array.flags.writeable = True  # only to share it with torch, which has no read-only tensors
+            self._outputs[name] = torch.from_numpy(array)
+            array.flags.writeable = False
 
     def step(self, n: int = 1) -> None:
         self._ctrl.copy_(self.ctrl)
@@ -109,10 +110,10 @@ class MujocoEngine(Engine):
 
     @property
     def actuator_force(self) -> Tensor:
-        return self._output("actuator_force").float()
+        return self._outputs["actuator_force"].float()
 
     def _sensordata(self) -> Tensor:
-        return self._output("sensordata")
+        return self._outputs["sensordata"]
 
     def _sense(self, env_ids: Tensor) -> Tensor:
         # Forward computations write the warm start of the solver and the outputs, which belong to the last step.
@@ -165,15 +166,6 @@ class MujocoEngine(Engine):
     def _shared(self, array: str) -> np.ndarray:
         """The value of a model array in worlds that have none of their own."""
         return np.asarray(attrgetter(array)(self.model))
-
-    def _output(self, name: str) -> Tensor:
-        """A derived MuJoCo array, which the stepper copies out from the first call of this on."""
-        if name not in self._outputs:
-            array = self._batch.bind(name)
-            array.flags.writeable = True  # only to share it with torch, which has no read-only tensors
-            self._outputs[name] = torch.from_numpy(array)
-            array.flags.writeable = False
-        return self._outputs[name]
 
     def _refresh(self) -> None:
         self.qpos.copy_(self._qpos)
