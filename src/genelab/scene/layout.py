@@ -70,9 +70,8 @@ def locate(model: mujoco.MjModel, entity: str) -> EntityLayout:
         return np.array(values, dtype=np.int64)
 
     joints = own("joint", model.njnt)
-    kinds = [mujoco.mjtJoint(model.jnt_type[joint.id]) for joint in joints]
-    free = [joint for joint, kind in zip(joints, kinds, strict=True) if kind == mujoco.mjtJoint.mjJNT_FREE]
-    balls = [joint for joint, kind in zip(joints, kinds, strict=True) if kind == mujoco.mjtJoint.mjJNT_BALL]
+    free = [joint for joint in joints if model.jnt_type[joint.id] == mujoco.mjtJoint.mjJNT_FREE]
+    balls = [joint for joint in joints if model.jnt_type[joint.id] == mujoco.mjtJoint.mjJNT_BALL]
     scalar = [joint for joint in joints if joint not in free and joint not in balls]
     bodies, sites = own("body", model.nbody), own("site", model.nsite)
     actuators = own("actuator", model.nu)

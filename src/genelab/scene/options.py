@@ -126,7 +126,10 @@ class OptionCollector:
             setattr(option, name, value)
         for name in _CONFIGURABLE:
             if (value := getattr(self._cfg, name)) is not None:
-                setattr(option, name, _number(name, value) if name in _ENUMS else value)
+                if name in _ENUMS:
+                    prefix, enum = _ENUMS[name]
+                    value = int(enum.__members__[f"{prefix}{value.upper()}"])
+                setattr(option, name, value)
         option.disableflags, option.enableflags = option.disableflags | self._disabled, self._enabled
         for names, on in ((self._cfg.disable, False), (self._cfg.enable, True)):
             for flag in names:
@@ -140,11 +143,6 @@ def flags_of(option: Any) -> list[str]:
     """The flags that differ from MuJoCo's defaults: disabled ones and enabled ones, by name."""
     disabled = [name for name, bit in _DISABLING.items() if option.disableflags & bit]
     return disabled + [name for name, bit in _ENABLING.items() if option.enableflags & bit]
-
-
-def _number(name: str, value: str) -> int:
-    prefix, enum = _ENUMS[name]
-    return int(enum.__members__[f"{prefix}{value.upper()}"])
 
 
 def _show(name: str, value: Any) -> str:

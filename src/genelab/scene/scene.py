@@ -18,7 +18,7 @@ from genelab.core.errors import UserError, unknown
 from genelab.core.ranges import NonNegative
 from genelab.scene.layout import EntityLayout, locate, name_parts
 from genelab.scene.options import OptionCollector, PhysicsOptionsCfg
-from genelab.scene.sensors import ContactSensorCfg, SensorCfg
+from genelab.scene.sensors import ContactSensorCfg, SensorCfg, columns
 from genelab.scene.terrain import Terrain, TerrainCfg
 
 
@@ -112,10 +112,11 @@ class Scene:
         self.entities = {name: locate(self.model, name) for name in entities}
         self.default_qpos = self._default_qpos(entities)
         self.contact_sensors = {name: c for name, c in cfg.sensors.items() if isinstance(c, ContactSensorCfg)}
-        self.contact_columns = {name: c.columns(self.model, name) for name, c in self.contact_sensors.items()}
+        compiled = {name: c.compiled_names(name) for name, c in self.contact_sensors.items()}
+        self.contact_columns = {name: columns(self.model, parts) for name, parts in compiled.items()}
         """Where each contact sensor's forces stand in the compiled model's sensor data."""
         own = [f"{name}/{sensor}" for name, layout in self.entities.items() for sensor in layout.sensor_names]
-        self.model_sensors = {name: _sensor_columns(self.model, name) for name in own}
+        self.model_sensors = {name: columns(self.model, [name]) for name in own}
         """Where the sensors of the entities' own models stand in it."""
 
     @cached_property
@@ -147,8 +148,8 @@ class Scene:
             raise unknown(f"keyframe of '{layout.name}'", str(cfg.keyframe), own)
         key = self.model.key_qpos[keys.index(f"{prefix}{cfg.keyframe}")]
         balls = (layout.ball_qpos[:, None] + np.arange(4)).flatten()
-        for columns in (layout.qpos_ids, balls):
-            qpos[columns] = key[columns]
+        for ids in (layout.qpos_ids, balls):
+            qpos[ids] = key[ids]
         if layout.free_qpos is not None:
             root = slice(layout.free_qpos, layout.free_qpos + 7)
             quat = np.array(cfg.quat) / np.linalg.norm(cfg.quat)
@@ -165,12 +166,6 @@ def _simulated(spec: mujoco.MjSpec) -> tuple[mujoco.MjModel, mujoco.MjSpec]:
         raise UserError(f"the scene does not compile: {' '.join(str(error).split())}") from error
 
 
-def _sensor_columns(model: mujoco.MjModel, name: str) -> slice:
-    sensor = model.sensor(name)
-    start = int(sensor.adr[0])
-    return slice(start, start + int(sensor.dim[0]))
-
-
 def _world_spec() -> mujoco.MjSpec:
     spec = mujoco.MjSpec()
     spec.visual.global_.offwidth, spec.visual.global_.offheight = 1280, 960
@@ -178,24 +173,12 @@ def _world_spec() -> mujoco.MjSpec:
     spec.visual.headlight.diffuse = [0.35, 0.35, 0.35]
     spec.visual.headlight.specular = [0.0, 0.0, 0.0]
     spec.visual.rgba.haze = [0.86, 0.90, 0.95, 1.0]
-    spec.add_texture(
-        name="sky",
-        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
-        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
-        rgb1=[0.86, 0.90, 0.95],
-        rgb2=[0.56, 0.66, 0.78],
-        width=64,
-        height=64 * 6,
-    )
-    spec.add_texture(
-        name="ground",
-        type=mujoco.mjtTexture.mjTEXTURE_2D,
-        builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
-        rgb1=[0.80, 0.82, 0.84],
-        rgb2=[0.70, 0.73, 0.76],
-        width=256,
-        height=256,
-    )
+    sky, gradient = mujoco.mjtTexture.mjTEXTURE_SKYBOX, mujoco.mjtBuiltin.mjBUILTIN_GRADIENT
+    rgb = {"rgb1": [0.86, 0.90, 0.95], "rgb2": [0.56, 0.66, 0.78]}
+    spec.add_texture(name="sky", type=sky, builtin=gradient, width=64, height=64 * 6, **rgb)
+    flat, checker = mujoco.mjtTexture.mjTEXTURE_2D, mujoco.mjtBuiltin.mjBUILTIN_CHECKER
+    rgb = {"rgb1": [0.80, 0.82, 0.84], "rgb2": [0.70, 0.73, 0.76]}
+    spec.add_texture(name="ground", type=flat, builtin=checker, width=256, height=256, **rgb)
     material = spec.add_material(name="ground", texrepeat=[1, 1], texuniform=True)
     material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "ground"
     return spec

@@ -67,9 +67,9 @@ class ContactSensorCfg(SensorCfg):
         if self.other:
             _require(spec, self.other_kind, self.other, f"other of sensor '{name}'")
         data_bits, net_force = 1 << mujoco.mjtConDataField.mjCONDATA_FORCE.value, 3
-        for side in self.sides:
+        for side, compiled in zip(self.sides, self.compiled_names(name), strict=True):
             sensor = spec.add_sensor(
-                name=_compiled_name(name, side),
+                name=compiled,
                 type=mujoco.mjtSensor.mjSENS_CONTACT,
                 objtype=_KINDS[self.kind],
                 objname=side,
@@ -80,12 +80,7 @@ class ContactSensorCfg(SensorCfg):
 
     def compiled_names(self, name: str) -> list[str]:
         """Names of the compiled model's sensors, one per side."""
-        return [_compiled_name(name, side) for side in self.sides]
-
-    def columns(self, model: mujoco.MjModel, name: str) -> slice:
-        """Where the forces of all sides stand in the compiled model's sensor data, side by side."""
-        parts = [model.sensor(compiled) for compiled in self.compiled_names(name)]
-        return slice(int(parts[0].adr[0]), int(parts[-1].adr[0]) + int(parts[-1].dim[0]))
+        return [f"{name}: {side}" for side in self.sides]
 
     def build(self, name: str, host: Any) -> Any:
         return load("genelab.sensors.contact:ContactSensor")(name, self, host)  # a layer above this one
@@ -93,11 +88,13 @@ class ContactSensorCfg(SensorCfg):
 
 def _require(spec: mujoco.MjSpec, kind: Side, part: str, what: str) -> None:
     """Raise unless a model has a part of a kind and name."""
-    parts = spec.geoms if kind == "geom" else spec.bodies
+    word, parts = ("geom", spec.geoms) if kind == "geom" else ("body", spec.bodies)
     names = [part.name for part in parts if part.name]
     if part not in names:
-        raise unknown(f"{'geom' if kind == 'geom' else 'body'} as {what}", part, names)
+        raise unknown(f"{word} as {what}", part, names)
 
 
-def _compiled_name(sensor: str, side: str) -> str:
-    return f"{sensor}: {side}"
+def columns(model: mujoco.MjModel, names: list[str]) -> slice:
+    """Where sensors that follow each other stand in the compiled model's sensor data."""
+    first, last = model.sensor(names[0]), model.sensor(names[-1])
+    return slice(int(first.adr[0]), int(last.adr[0]) + int(last.dim[0]))

@@ -23,7 +23,6 @@ MIXED = (
 )
 """The columns of the reference grid."""
 
-
 Height = Annotated[float, Range(0, 100)]
 MOST_SAMPLES = 25_000_000
 """Of a height field: 100 MB."""
@@ -116,8 +115,8 @@ class Terrain:
         Beyond the border it is the height of the nearest point on it.
         """
         ny, nx = self.heights.shape
-        u = _to_samples(x, self._half[0], self.cfg.horizontal, nx)
-        v = _to_samples(y, self._half[1], self.cfg.horizontal, ny)
+        u = (x + self._half[0]).div_(self.cfg.horizontal).clamp_(0.0, nx - 1)  # in samples from the lower edge
+        v = (y + self._half[1]).div_(self.cfg.horizontal).clamp_(0.0, ny - 1)
         column, row = u.int().clamp_(max=nx - 2), v.int().clamp_(max=ny - 2)
         u, v = u.sub_(column).flatten(), v.sub_(row).flatten()
         triangle = row.mul_(nx - 1).add_(column).mul_(2).flatten().add_(v > u)
@@ -129,16 +128,10 @@ class Terrain:
         ny, nx = self.heights.shape
         low, high = float(self.heights.min()), float(self.heights.max())
         # The compiler scales the data to 0..1; the geom's size and position turn it back into metres.
-        spec.add_hfield(
-            name=name,
-            nrow=ny,
-            ncol=nx,
-            size=[*self._half, max(high - low, 1e-3), 0.1],
-            userdata=self.heights.flatten().tolist(),
-        )
-        return spec.worldbody.add_geom(
-            name=name, type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=name, pos=[0.0, 0.0, low]
-        )
+        size, heights = [*self._half, max(high - low, 1e-3), 0.1], self.heights.flatten().tolist()
+        spec.add_hfield(name=name, nrow=ny, ncol=nx, size=size, userdata=heights)
+        kind = mujoco.mjtGeom.mjGEOM_HFIELD
+        return spec.worldbody.add_geom(name=name, type=kind, hfieldname=name, pos=[0.0, 0.0, low])
 
 
 def _heights(cfg: TerrainCfg) -> np.ndarray:
@@ -164,11 +157,6 @@ def _triangles(heights: Tensor) -> Tensor:
     below = torch.stack((a, b - a, d - b), dim=-1)  # the triangle along x first, then y
     above = torch.stack((a, d - c, c - a), dim=-1)
     return torch.stack((below, above), dim=2).reshape(-1, 3)
-
-
-def _to_samples(x: Tensor, half: float, step: float, samples: int) -> Tensor:
-    """A coordinate in units of samples from the field's lower edge."""
-    return (x + half).div_(step).clamp_(0.0, samples - 1)
 
 
 def _centres(cells: int, side: float) -> Tensor:

@@ -138,10 +138,8 @@ def _level_middle(square: Square, heights: np.ndarray) -> np.ndarray:
     return np.where(square.radius <= square.platform + 1e-9, 0.0, heights)
 
 
-SHAPES: dict[str, Shape] = {
-    shape.__name__: shape
-    for shape in (flat, stairs_up, stairs_down, boxes, rough, slope_up, slope_down, wave, stones, gaps)
-}
+_SHAPES = (flat, stairs_up, stairs_down, boxes, rough, slope_up, slope_down, wave, stones, gaps)
+SHAPES: dict[str, Shape] = {shape.__name__: shape for shape in _SHAPES}
 
 
 def size_name(shape: str) -> str:
