@@ -52,30 +52,16 @@ def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[GroupLayo
 
 
 def _group(env: ManagerBasedRlEnv, group: GroupLayout) -> dict[str, Any]:
-    return {
-        "start": group.start,
-        "dim": group.dim,
-        "shape": list(group.shape),
-        "history": group.history,
-        "frame_dim": group.frame_dim,
-        "terms": [_term(env, group, term) for term in group.terms],
-    }
+    numbers = {name: to_dict(getattr(group, name)) for name in ("start", "dim", "shape", "history", "frame_dim")}
+    return {**numbers, "terms": [_term(env, group, term) for term in group.terms]}
 
 
 def _term(env: ManagerBasedRlEnv, group: GroupLayout, term: TermLayout) -> dict[str, Any]:
     group_cfg = env.cfg.observations[group.name]
     cfg = group_cfg.terms[term.name]
-    return {
-        "name": term.name,
-        "dim": term.dim,
-        "start": term.start,
-        "scale": term.scale,
-        "clip": to_dict(term.clip),
-        "history": group.history,
-        "noise": cfg.noise if group_cfg.noise else 0.0,
-        **_call(cfg),
-        **numbers_of(env, cfg),
-    }
+    columns = {name: to_dict(getattr(term, name)) for name in ("name", "dim", "start", "scale", "clip")}
+    frames = {"history": group.history, "noise": cfg.noise if group_cfg.noise else 0.0}
+    return {**columns, **frames, **_call(cfg), **numbers_of(env, cfg)}
 
 
 def numbers_of(env: ManagerBasedRlEnv, cfg: TermCfg) -> dict[str, Any]:
@@ -149,7 +135,7 @@ def _robot(env: ManagerBasedRlEnv, robot: Entity) -> dict[str, Any]:
         "joint_types": [_JOINT_TYPES[int(model.jnt_type[joint])] for joint in entity.joint_ids],
         "joint_bodies": [short(model.body(model.jnt_bodyid[joint]).name) for joint in entity.joint_ids],
         "joint_axes": model.jnt_axis[entity.joint_ids].tolist(),
-        "joint_limits": [_joint_limits(model, int(joint)) for joint in entity.joint_ids],
+        "joint_limits": [model.jnt_range[j].tolist() if model.jnt_limited[j] else None for j in entity.joint_ids],
         "damping": model.dof_damping[entity.qvel_ids].reshape(len(entity.qvel_ids), -1)[:, 0].tolist(),
         "armature": model.dof_armature[entity.qvel_ids].tolist(),
         "friction_loss": model.dof_frictionloss[entity.qvel_ids].tolist(),
@@ -159,10 +145,6 @@ def _robot(env: ManagerBasedRlEnv, robot: Entity) -> dict[str, Any]:
         "kd": [kd for _, kd in gains],
         "effort_limits": limits,
     }
-
-
-def _joint_limits(model: mujoco.MjModel, joint: int) -> list[float] | None:
-    return model.jnt_range[joint].tolist() if model.jnt_limited[joint] else None
 
 
 def _gains(model: mujoco.MjModel, actuator: int) -> tuple[float, float] | tuple[None, None]:
@@ -221,6 +203,5 @@ def describe_scene(env: ManagerBasedRlEnv) -> dict[str, Any]:
 
 
 def _call(cfg: TermCfg) -> dict[str, Any]:
-    word = word_of(cfg.func)
-    said = {"term": word, "meaning": meaning(cfg.func), "function": reference(cfg.func)}
+    said = {"term": word_of(cfg.func), "meaning": meaning(cfg.func), "function": reference(cfg.func)}
     return {**said, "params": to_dict(cfg.params)}

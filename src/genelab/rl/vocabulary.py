@@ -16,7 +16,7 @@ from genelab.envs import CommandTermCfg
 WORLD, ROOT = "world", "root body"
 AXES = "along x, y, z"
 TURNS = "right-handed about x, y, z"
-JOINTS = "along or about robot.joint_axes"
+POSITION, JOINTS = "rad (hinge), m (slide)", "along or about robot.joint_axes"
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,9 @@ class Word:
 
 
 OBSERVATIONS: dict[Any, Word] = {
-    mdp.joint_pos_rel: Word(
-        "joint_pos_rel", "rad (hinge), m (slide)", "joint", f"{JOINTS}; zero at robot.default_joint_pos"
-    ),
+    mdp.joint_pos_rel: Word("joint_pos_rel", POSITION, "joint", f"{JOINTS}; zero at robot.default_joint_pos"),
     mdp.joint_vel: Word("joint_vel", "rad/s (hinge), m/s (slide)", "joint", JOINTS),
-    mdp.joint_pos: Word("joint_pos", "rad (hinge), m (slide)", "joint", JOINTS),
+    mdp.joint_pos: Word("joint_pos", POSITION, "joint", JOINTS),
     mdp.generalized_vel: Word("generalized_vel", "rad/s, m/s", "joint; free root: world, then its own", JOINTS),
     mdp.body_ang_vel: Word("body_ang_vel", "rad/s", WORLD, TURNS),
     mdp.body_pos: Word("body_pos", "m", WORLD, AXES),
@@ -65,38 +63,36 @@ COMMANDS: dict[type[CommandTermCfg], Word] = {
     mdp.RingCommandCfg: Word("ring", "m", WORLD, AXES),
     mdp.UniformCommandCfg: Word("uniform", None, None, None),
 }
-REWARDS: dict[Any, str] = {
-    mdp.JointAccL2: "joint_acc_l2",
-    mdp.FeetSwingHeight: "feet_swing_height",
-    mdp.Pose: "pose",
-    **{
-        func: func.__name__
-        for func in (
-            *(mdp.alive, mdp.cos_joint, mdp.cos_pole_chain, mdp.joint_pos_l2, mdp.joint_vel_l2),
-            *(mdp.joint_difference_l2, mdp.command_distance_l2, mdp.action_rate_l2, mdp.track_lin_vel),
-            *(mdp.track_ang_vel, mdp.feet_air_time, mdp.feet_slip, mdp.any_contact, mdp.lin_vel_z_l2),
-            *(mdp.ang_vel_xy_l2, mdp.tilt_l2, mdp.base_height_l2, mdp.actuator_force_l2, mdp.joint_limits),
-            *(mdp.goal_reward, mdp.lift_and_place, mdp.track_lin_vel_level, mdp.track_ang_vel_level, mdp.upright),
-            *(mdp.body_ang_vel_xy_l2, mdp.angular_momentum_l2, mdp.feet_clearance, mdp.landing_force),
-        )
-    },
-}
-ENDS: dict[Any, str] = {func: func.__name__ for func in (mdp.time_out, mdp.joint_beyond, mdp.tilted, mdp.object_below)}
-EVENTS: dict[Any, str] = {
-    mdp.ScatterJoints: "scatter_joints",
-    **{
-        func: func.__name__
-        for func in (mdp.jitter_joints, mdp.push_joint, mdp.push_root, mdp.place_root, mdp.place_object)
-    },
-}
+
+
+def _name_of(func: Any) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", func.__name__).lower()
+
+
+def _named(*funcs: Any) -> dict[Any, str]:
+    return {func: _name_of(func) for func in funcs}
+
+
+REWARDS = _named(
+    *(mdp.JointAccL2, mdp.FeetSwingHeight, mdp.Pose),
+    *(mdp.alive, mdp.cos_joint, mdp.cos_pole_chain, mdp.joint_pos_l2, mdp.joint_vel_l2),
+    *(mdp.joint_difference_l2, mdp.command_distance_l2, mdp.action_rate_l2, mdp.track_lin_vel),
+    *(mdp.track_ang_vel, mdp.feet_air_time, mdp.feet_slip, mdp.any_contact, mdp.lin_vel_z_l2),
+    *(mdp.ang_vel_xy_l2, mdp.tilt_l2, mdp.base_height_l2, mdp.actuator_force_l2, mdp.joint_limits),
+    *(mdp.goal_reward, mdp.lift_and_place, mdp.track_lin_vel_level, mdp.track_ang_vel_level, mdp.upright),
+    *(mdp.body_ang_vel_xy_l2, mdp.angular_momentum_l2, mdp.feet_clearance, mdp.landing_force),
+)
+ENDS = _named(mdp.time_out, mdp.joint_beyond, mdp.tilted, mdp.object_below)
+EVENTS = _named(
+    *(mdp.ScatterJoints, mdp.jitter_joints, mdp.push_joint, mdp.push_root, mdp.place_root, mdp.place_object)
+)
 WORDS: dict[Any, str] = {**{func: word.name for func, word in OBSERVATIONS.items()}, **REWARDS, **ENDS, **EVENTS}
 
 
 def word_of(func: Any) -> str | None:
     """The word of a term. What genelab's own tasks define is called after its module: ``walker_orientations``."""
     if func not in WORDS and func.__module__.startswith("genelab.tasks."):
-        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", func.__name__).lower()
-        return f"{func.__module__.rpartition('.')[2]}_{name}"
+        return f"{func.__module__.rpartition('.')[2]}_{_name_of(func)}"
     return WORDS.get(func)
 
 
