@@ -38,19 +38,10 @@ class ContactSensor(Sensor):
     def __init__(self, name: str, cfg: ContactSensorCfg, host: SensorHost):
         super().__init__(name, cfg, host)
         sides = (host.num_envs, len(cfg.sides))
-
-        def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=host.device)
-
-        self._data = ContactData(
-            force=zeros(*sides, 3),
-            in_contact=zeros(*sides, dtype=torch.bool),
-            first_contact=zeros(*sides, dtype=torch.bool),
-            air_time=zeros(*sides),
-            contact_time=zeros(*sides),
-            last_air_time=zeros(*sides),
-        )
-        self._elapsed = zeros(host.num_envs, 1)
+        contacts = (torch.zeros(sides, dtype=torch.bool, device=host.device) for _ in range(2))
+        times = (torch.zeros(sides, device=host.device) for _ in range(3))
+        self._data = ContactData(torch.zeros(*sides, 3, device=host.device), *contacts, *times)
+        self._elapsed = torch.zeros(host.num_envs, 1, device=host.device)
         """Time since the last measurement or reset, for sensors with a period."""
 
     @property
