@@ -221,8 +221,7 @@ class Engine(ABC):
 
     def require(self, capability: str, asked_by: str) -> None:
         """Raise unless this engine has `capability` (a flag of `Capabilities`, or a model field)."""
-        has = capability in self.capabilities.model_fields or getattr(self.capabilities, capability, False)
-        if not has:
+        if capability not in self.capabilities.model_fields and not getattr(self.capabilities, capability, False):
             raise UserError(f"engine '{self.name}' cannot do '{capability}', which {asked_by} needs")
 
     def _check_field(self, name: str) -> None:
@@ -252,8 +251,3 @@ class Engine(ABC):
         """Forget what was derived from the state of these worlds before it was set."""
         self._derived.clear()
         self._state_set[env_ids] = True
-
-
-def numpy_ids(env_ids: Tensor) -> np.ndarray:
-    """World ids as sorted unique int32, which is what C steppers ask for."""
-    return torch.unique(env_ids).cpu().numpy().astype(np.int32)

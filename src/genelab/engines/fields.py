@@ -36,7 +36,6 @@ FIELDS = {
     "impratio": Field((("opt.impratio", ..., 1.0),)),
 }
 FIELD_ARRAYS = frozenset(array for field in FIELDS.values() for array, _, _ in field.arrays)
-"""All of these arrays."""
 
 
 def nominal(model: mujoco.MjModel, name: str) -> Tensor:

@@ -32,11 +32,7 @@ _LINK_FIELDS = {
     "body_com": ("inertial_pos", "set_links_COM"),
     "body_inertia": ("inertial_i", "set_links_inertia"),
 }
-_DOF_FIELDS = {
-    "joint_damping": ("damping", "set_dofs_damping"),
-    "joint_armature": ("armature", "set_dofs_armature"),
-    "joint_friction": ("frictionloss", "set_dofs_frictionloss"),
-}
+_DOF_FIELDS = {"joint_damping": "damping", "joint_armature": "armature", "joint_friction": "frictionloss"}
 
 
 class GenesisEngine(Engine):
@@ -90,7 +86,7 @@ class GenesisEngine(Engine):
         if name in _LINK_FIELDS:
             return self._link_values(name)
         if name in _DOF_FIELDS:
-            return view(getattr(self._solver.dyn_info.dofs, _DOF_FIELDS[name][0]))[:, self._loaded.dofs]
+            return view(getattr(self._solver.dyn_info.dofs, _DOF_FIELDS[name]))[:, self._loaded.dofs]
         if name == "actuator_kp":
             return view(self._solver.dyn_info.dofs.act_gain)[:, self._act_dofs] / self._gear
         if name == "actuator_kd":
@@ -107,7 +103,7 @@ class GenesisEngine(Engine):
                 values, ids = values[:, movable].contiguous(), self._loaded.links[movable].tolist()
                 getattr(self._solver, _LINK_FIELDS[name][1])(values, ids, env_ids)
             elif name in _DOF_FIELDS:
-                getattr(self._solver, _DOF_FIELDS[name][1])(values, self._loaded.dofs.tolist(), env_ids)
+                getattr(self._solver, f"set_dofs_{_DOF_FIELDS[name]}")(values, self._loaded.dofs.tolist(), env_ids)
             elif name in ("actuator_kp", "actuator_kd"):
                 self._set_gains(name, env_ids, values)
             elif name == "geom_friction":

@@ -38,8 +38,7 @@ from genelab.scene.scene import Scene
 _STATE = ("time", "qpos", "qvel", "act", "history", "plastic", "qacc_warmstart", "ctrl")
 """What a world remembers from one physics step to the next."""
 _OUTPUTS = ("actuator_force", "sensordata")
-_FIELDS = sorted(CAPABILITIES["mjwarp"].model_fields)
-_FIELD_ARRAYS = sorted({array for name in _FIELDS for array, _, _ in FIELDS[name].arrays})
+_FIELD_ARRAYS = sorted({array for name in CAPABILITIES["mjwarp"].model_fields for array, _, _ in FIELDS[name].arrays})
 _CONSTANTS = ("body_subtreemass", "body_invweight0", "dof_invweight0", "tendon_invweight0", "actuator_acc0")
 """Model arrays that follow from masses and inertias."""
 _OPTIONS = {"timestep", "wind", *OPTIONS} - {"impratio", "jacobian", "wind_x", "wind_y", "wind_z"}

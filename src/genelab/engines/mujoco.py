@@ -16,7 +16,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.core.tensors import restore
-from genelab.engines.base import Engine, numpy_ids
+from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
 from genelab.engines.fields import FIELD_ARRAYS, FIELDS
@@ -92,21 +92,19 @@ class MujocoEngine(Engine):
     def _read_model_field(self, name: str) -> Tensor:
         array, column, sign = FIELDS[name].arrays[0]
         shared = self._shared(array)
-        per_world = self._expanded.get(array)
-        values = np.broadcast_to(shared, (self.num_envs, *shared.shape)) if per_world is None else per_world
+        values = self._expanded.get(array, np.broadcast_to(shared, (self.num_envs, *shared.shape)))
         return torch.tensor(values[column] * sign, dtype=torch.float32)
 
     def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
-        field, ids = FIELDS[name], numpy_ids(env_ids)
-        order = np.argsort(env_ids.numpy(), kind="stable")
+        field, ids = FIELDS[name], env_ids.numpy()
         for array, column, sign in field.arrays:
             if array not in self._expanded:
                 self._expanded[array] = self._batch.expand(array)
             rows = self._expanded[array][ids]
-            rows[column] = values.double().numpy()[order] * sign
+            rows[column] = values.double().numpy() * sign
             self._expanded[array][ids] = rows
         if field.derives_constants:
-            self._batch.set_const(ids)
+            self._batch.set_const(np.sort(ids).astype(np.int32))
 
     @property
     def actuator_force(self) -> Tensor:
@@ -117,10 +115,10 @@ class MujocoEngine(Engine):
 
     def _sense(self, env_ids: Tensor) -> Tensor:
         # Forward computations write the warm start of the solver and the outputs, which belong to the last step.
-        ids = numpy_ids(env_ids)
+        ids = env_ids.numpy().astype(np.int32)
         rows, outputs = self._rows[ids].copy(), {name: values.clone() for name, values in self._outputs.items()}
         self._batch.forward(ids)
-        sensed = self._sensordata()[torch.from_numpy(ids).long()].float()
+        sensed = self._sensordata()[env_ids].float()
         self._rows[ids] = rows
         for name, values in outputs.items():
             self._outputs[name].copy_(values)

@@ -59,20 +59,19 @@ def add_marks(scene: mujoco.MjvScene, marks: Iterable[Mark]) -> None:
     """Put marks into a scene that is about to be drawn. They are no part of the physics."""
     for mark in marks:
         if isinstance(mark, Ball):
-            geom = _add_geom(scene, _BALL, mark.colour, size=mark.radius)
-            geom.pos[:] = mark.centre
+            _add_geom(scene, _BALL, mark.colour, mark.centre, mark.radius)
             continue
         legs = list(itertools.pairwise(mark.points))
         for number, (start, end) in enumerate(legs, start=1):
             kind = _ARROW if number == len(legs) else _STROKE
-            geom = _add_geom(scene, kind, mark.colour)
+            geom = _add_geom(scene, kind, mark.colour, start)
             mujoco.mjv_connector(geom, kind, mark.width, np.asarray(start, np.float64), np.asarray(end, np.float64))
 
 
-def _add_geom(scene: mujoco.MjvScene, kind: int, colour: Colour, size: float = 0.0) -> Any:
+def _add_geom(scene: mujoco.MjvScene, kind: int, colour: Colour, pos: Point, size: float = 0.0) -> Any:
     geom = scene.geoms[scene.ngeom]
-    colours = np.asarray(colour, np.float32)
-    mujoco.mjv_initGeom(geom, kind, np.full(3, size), np.zeros(3), np.eye(3).flatten(), colours)
+    place, colours = np.asarray(pos, np.float64), np.asarray(colour, np.float32)
+    mujoco.mjv_initGeom(geom, kind, np.full(3, size), place, np.eye(3).flatten(), colours)
     geom.category = _DECORATION
     scene.ngeom += 1
     return geom

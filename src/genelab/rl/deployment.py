@@ -19,11 +19,6 @@ from genelab.rl.vocabulary import COMMANDS, OBSERVATIONS, Word, meaning, word_of
 
 _JOINT_TYPES = {mujoco.mjtJoint.mjJNT_HINGE.value: "hinge", mujoco.mjtJoint.mjJNT_SLIDE.value: "slide"}
 
-HISTORY = {
-    "order": "frame-major, oldest first: column = group.start + frame * group.frame_dim + term.start",
-    "fill": "at the start of an episode every frame is the first one",
-}
-
 
 def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[GroupLayout, ...]) -> dict[str, Any]:
     """Everything about deployment that does not depend on the file format."""
@@ -31,7 +26,10 @@ def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[GroupLayo
     description = {
         "obs_dim": deployed.obs_dim,
         "obs_groups": {group.name: _group(env, group) for group in layout},
-        "history": HISTORY,
+        "history": {
+            "order": "frame-major, oldest first: column = group.start + frame * group.frame_dim + term.start",
+            "fill": "at the start of an episode every frame is the first one",
+        },
         "action_dim": env.num_actions,
         "action_range": [min(a["clip"][0] for a in actions), max(a["clip"][1] for a in actions)],
         "actions": actions,

@@ -74,9 +74,8 @@ def _named(*funcs: Any) -> dict[Any, str]:
 
 
 REWARDS = _named(
-    *(mdp.JointAccL2, mdp.FeetSwingHeight, mdp.Pose),
-    *(mdp.alive, mdp.cos_joint, mdp.cos_pole_chain, mdp.joint_pos_l2, mdp.joint_vel_l2),
-    *(mdp.joint_difference_l2, mdp.command_distance_l2, mdp.action_rate_l2, mdp.track_lin_vel),
+    *(mdp.JointAccL2, mdp.FeetSwingHeight, mdp.Pose, mdp.alive, mdp.cos_joint, mdp.cos_pole_chain, mdp.joint_pos_l2),
+    *(mdp.joint_vel_l2, mdp.joint_difference_l2, mdp.command_distance_l2, mdp.action_rate_l2, mdp.track_lin_vel),
     *(mdp.track_ang_vel, mdp.feet_air_time, mdp.feet_slip, mdp.any_contact, mdp.lin_vel_z_l2),
     *(mdp.ang_vel_xy_l2, mdp.tilt_l2, mdp.base_height_l2, mdp.actuator_force_l2, mdp.joint_limits),
     *(mdp.goal_reward, mdp.lift_and_place, mdp.track_lin_vel_level, mdp.track_ang_vel_level, mdp.upright),

@@ -28,7 +28,6 @@ class EntityLayout:
     qvel_ids: np.ndarray
     joint_ids: np.ndarray
     ball_names: tuple[str, ...]
-    """Ball joints."""
     ball_qpos: np.ndarray
     """(B,) first of the four positions of each ball joint."""
     ball_qvel: np.ndarray

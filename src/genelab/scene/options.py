@@ -131,12 +131,11 @@ class OptionCollector:
                     value = int(enum.__members__[f"{prefix}{value.upper()}"])
                 setattr(option, name, value)
         option.disableflags, option.enableflags = option.disableflags | self._disabled, self._enabled
-        for names, on in ((self._cfg.disable, False), (self._cfg.enable, True)):
-            for flag in names:
-                if flag in _DISABLING:
-                    option.disableflags = _with_bit(option.disableflags, _DISABLING[flag], not on)
-                else:
-                    option.enableflags = _with_bit(option.enableflags, _ENABLING[flag], on)
+        for flag in (*self._cfg.disable, *self._cfg.enable):
+            disabling = flag in _DISABLING
+            bits, bit = ("disableflags", _DISABLING[flag]) if disabling else ("enableflags", _ENABLING[flag])
+            before, wanted = getattr(option, bits), (flag in self._cfg.disable) == disabling
+            setattr(option, bits, before | bit if wanted else before & ~bit)
 
 
 def flags_of(option: Any) -> list[str]:
@@ -150,7 +149,3 @@ def _show(name: str, value: Any) -> str:
         return show(tuple(value) if isinstance(value, list) else value)
     prefix, enum = _ENUMS[name]
     return enum(int(value)).name.removeprefix(prefix).lower()
-
-
-def _with_bit(bits: int, bit: int, on: bool) -> int:
-    return bits | bit if on else bits & ~bit
