@@ -1,100 +1,19 @@
+# ruff: noqa: F403
 """The term library: plain functions of the environment, and a few small classes."""
 
 from genelab.envs.goal import goal_reward as goal_reward
-from genelab.mdp.actions import ActuatorActionCfg as ActuatorActionCfg
-from genelab.mdp.actions import JointActionCfg as JointActionCfg
-from genelab.mdp.actions import JointPositionActionCfg as JointPositionActionCfg
-from genelab.mdp.cartesian import GripperActionCfg as GripperActionCfg
-from genelab.mdp.cartesian import HandDisplacementActionCfg as HandDisplacementActionCfg
-from genelab.mdp.commands import UniformCommandCfg as UniformCommandCfg
-from genelab.mdp.commands import VelocityCommandCfg as VelocityCommandCfg
-from genelab.mdp.curriculum import terrain_levels as terrain_levels
-from genelab.mdp.curriculum import velocity_curriculum as velocity_curriculum
-from genelab.mdp.events import ScatterJoints as ScatterJoints
-from genelab.mdp.events import jitter_joints as jitter_joints
-from genelab.mdp.events import place_root as place_root
-from genelab.mdp.events import push_joint as push_joint
-from genelab.mdp.events import push_root as push_root
-from genelab.mdp.humanoid import FeetSwingHeight as FeetSwingHeight
-from genelab.mdp.humanoid import Pose as Pose
-from genelab.mdp.humanoid import angular_momentum_l2 as angular_momentum_l2
-from genelab.mdp.humanoid import body_ang_vel_xy_l2 as body_ang_vel_xy_l2
-from genelab.mdp.humanoid import feet_clearance as feet_clearance
-from genelab.mdp.humanoid import landing_force as landing_force
-from genelab.mdp.humanoid import track_ang_vel_level as track_ang_vel_level
-from genelab.mdp.humanoid import track_lin_vel_level as track_lin_vel_level
-from genelab.mdp.humanoid import upright as upright
-from genelab.mdp.locomotion import JointAccL2 as JointAccL2
-from genelab.mdp.locomotion import actuator_force_l2 as actuator_force_l2
-from genelab.mdp.locomotion import ang_vel_xy_l2 as ang_vel_xy_l2
-from genelab.mdp.locomotion import any_contact as any_contact
-from genelab.mdp.locomotion import base_height_l2 as base_height_l2
-from genelab.mdp.locomotion import feet_air_time as feet_air_time
-from genelab.mdp.locomotion import feet_slip as feet_slip
-from genelab.mdp.locomotion import joint_limits as joint_limits
-from genelab.mdp.locomotion import lin_vel_z_l2 as lin_vel_z_l2
-from genelab.mdp.locomotion import tilt_l2 as tilt_l2
-from genelab.mdp.locomotion import track_ang_vel as track_ang_vel
-from genelab.mdp.locomotion import track_lin_vel as track_lin_vel
-from genelab.mdp.manipulation import PlaceCommandCfg as PlaceCommandCfg
-from genelab.mdp.manipulation import RingCommandCfg as RingCommandCfg
-from genelab.mdp.manipulation import body_pos as body_pos
-from genelab.mdp.manipulation import lift_and_place as lift_and_place
-from genelab.mdp.manipulation import object_at_command as object_at_command
-from genelab.mdp.manipulation import object_below as object_below
-from genelab.mdp.manipulation import object_distance as object_distance
-from genelab.mdp.manipulation import object_pos as object_pos
-from genelab.mdp.manipulation import object_to_command as object_to_command
-from genelab.mdp.manipulation import place_object as place_object
-from genelab.mdp.manipulation import remaining_time as remaining_time
-from genelab.mdp.metrics import achieved_speed as achieved_speed
-from genelab.mdp.metrics import ang_vel_error as ang_vel_error
-from genelab.mdp.metrics import commanded_speed as commanded_speed
-from genelab.mdp.metrics import joint_abs as joint_abs
-from genelab.mdp.metrics import lin_vel_error as lin_vel_error
-from genelab.mdp.observations import base_ang_vel as base_ang_vel
-from genelab.mdp.observations import base_lin_vel as base_lin_vel
-from genelab.mdp.observations import body_ang_vel as body_ang_vel
-from genelab.mdp.observations import command_hint as command_hint
-from genelab.mdp.observations import contact_air_time as contact_air_time
-from genelab.mdp.observations import contact_force_log as contact_force_log
-from genelab.mdp.observations import contact_found as contact_found
-from genelab.mdp.observations import feet_height as feet_height
-from genelab.mdp.observations import generalized_vel as generalized_vel
-from genelab.mdp.observations import generated_command as generated_command
-from genelab.mdp.observations import joint_pos as joint_pos
-from genelab.mdp.observations import joint_pos_rel as joint_pos_rel
-from genelab.mdp.observations import joint_vel as joint_vel
-from genelab.mdp.observations import last_action as last_action
-from genelab.mdp.observations import model_sensor as model_sensor
-from genelab.mdp.observations import projected_gravity as projected_gravity
-from genelab.mdp.observations import sensor_data as sensor_data
-from genelab.mdp.observations import touch as touch
-from genelab.mdp.randomize import randomize_armature as randomize_armature
-from genelab.mdp.randomize import randomize_com as randomize_com
-from genelab.mdp.randomize import randomize_contact_model as randomize_contact_model
-from genelab.mdp.randomize import randomize_contacts as randomize_contacts
-from genelab.mdp.randomize import randomize_encoder_bias as randomize_encoder_bias
-from genelab.mdp.randomize import randomize_friction as randomize_friction
-from genelab.mdp.randomize import randomize_gains as randomize_gains
-from genelab.mdp.randomize import randomize_gravity as randomize_gravity
-from genelab.mdp.randomize import randomize_joints as randomize_joints
-from genelab.mdp.randomize import randomize_latency as randomize_latency
-from genelab.mdp.randomize import randomize_mass as randomize_mass
-from genelab.mdp.rewards import action_rate_l2 as action_rate_l2
-from genelab.mdp.rewards import alive as alive
-from genelab.mdp.rewards import command_distance_l2 as command_distance_l2
-from genelab.mdp.rewards import cos_joint as cos_joint
-from genelab.mdp.rewards import cos_pole_chain as cos_pole_chain
-from genelab.mdp.rewards import joint_difference_l2 as joint_difference_l2
-from genelab.mdp.rewards import joint_pos_l2 as joint_pos_l2
-from genelab.mdp.rewards import joint_vel_l2 as joint_vel_l2
-from genelab.mdp.shaping import progress as progress
-from genelab.mdp.shaping import single_support as single_support
-from genelab.mdp.shaping import trot as trot
-from genelab.mdp.terminations import joint_beyond as joint_beyond
-from genelab.mdp.terminations import root_below as root_below
-from genelab.mdp.terminations import survived as survived
-from genelab.mdp.terminations import tilted as tilted
-from genelab.mdp.terminations import time_out as time_out
-from genelab.mdp.tolerance import tolerance as tolerance
+from genelab.mdp.actions import *
+from genelab.mdp.cartesian import *
+from genelab.mdp.commands import *
+from genelab.mdp.curriculum import *
+from genelab.mdp.events import *
+from genelab.mdp.humanoid import *
+from genelab.mdp.locomotion import *
+from genelab.mdp.manipulation import *
+from genelab.mdp.metrics import *
+from genelab.mdp.observations import *
+from genelab.mdp.randomize import *
+from genelab.mdp.rewards import *
+from genelab.mdp.shaping import *
+from genelab.mdp.terminations import *
+from genelab.mdp.tolerance import *
