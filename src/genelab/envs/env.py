@@ -32,21 +32,13 @@ from genelab.core.table import Table
 from genelab.core.tensors import restore, stored_tensor
 from genelab.engines import make_engine
 from genelab.engines.pictures import Mark
+from genelab.envs import managers
 from genelab.envs.cfg import ManagerBasedEnvCfg, ManagerBasedRlEnvCfg
 from genelab.envs.entity import Entity
 from genelab.envs.episodes import EpisodeStats, FinishedEpisodes
 from genelab.envs.faults import all_finite, find_fault
 from genelab.envs.goal import Goal
-from genelab.envs.managers import (
-    ActionManager,
-    CommandManager,
-    CurriculumManager,
-    EventManager,
-    MetricsManager,
-    ObservationManager,
-    RewardManager,
-    TerminationManager,
-)
+from genelab.envs.managers.base import Manager
 from genelab.envs.spawn import Spawn, WorldGroups
 from genelab.envs.terms import Term, check_shape
 from genelab.scene.scene import Scene
@@ -230,18 +222,9 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
 
     def tables(self) -> list[Table]:
         """What each manager consists of; managers without terms are left out."""
-        managers = (
-            self.sensors,
-            self.observation_manager,
-            self.action_manager,
-            self.command_manager,
-            self.reward_manager,
-            self.termination_manager,
-            self.event_manager,
-            self.curriculum_manager,
-            self.metrics_manager,
-        )
-        return [table for manager in managers for table in manager.tables() if table.rows]
+        order = ("observation", "action", "command", "reward", "termination", "event", "curriculum", "metrics")
+        owners = (self.sensors, *(self._managers[name] for name in order))
+        return [table for owner in owners for table in owner.tables() if table.rows]
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.tables()))
@@ -285,31 +268,21 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
 
     def _build_managers(self) -> None:
         cfg = self.cfg
-        self.action_manager = ActionManager(cfg.actions, self)
-        self.command_manager = CommandManager(cfg.commands, self)
-        self.event_manager = EventManager(cfg.events, self)
-        self.curriculum_manager = CurriculumManager(cfg.curriculum, self)
-        self.reward_manager = RewardManager(cfg.rewards, self)
-        self.termination_manager = TerminationManager(cfg.terminations, self)
-        self.metrics_manager = MetricsManager(cfg.metrics, self)
+        self.action_manager = managers.ActionManager(cfg.actions, self)
+        self.command_manager = managers.CommandManager(cfg.commands, self)
+        self.event_manager = managers.EventManager(cfg.events, self)
+        self.curriculum_manager = managers.CurriculumManager(cfg.curriculum, self)
+        self.reward_manager = managers.RewardManager(cfg.rewards, self)
+        self.termination_manager = managers.TerminationManager(cfg.terminations, self)
+        self.metrics_manager = managers.MetricsManager(cfg.metrics, self)
         self._success_term = Term("success", "success", cfg.success, self) if cfg.success is not None else None
         self.command_manager.reset(self._all_ids)
-        self.observation_manager = ObservationManager(cfg.observations, self)
+        self.observation_manager = managers.ObservationManager(cfg.observations, self)
         self.goal = None if cfg.goal is None else Goal(cfg.goal, self)
         """What a goal-conditioned task strives for; None in other tasks."""
-        self._managers = {
-            "action": self.action_manager,
-            "command": self.command_manager,
-            "event": self.event_manager,
-            "curriculum": self.curriculum_manager,
-            "reward": self.reward_manager,
-            "termination": self.termination_manager,
-            "metrics": self.metrics_manager,
-            "observation": self.observation_manager,
-        }
-        self.episode_stats = EpisodeStats(
-            list(cfg.rewards), list(cfg.metrics), list(cfg.terminations), device=self.device
-        )
+        names = ("action", "command", "event", "curriculum", "reward", "termination", "metrics", "observation")
+        self._managers: dict[str, Manager] = {name: getattr(self, f"{name}_manager") for name in names}
+        self.episode_stats = EpisodeStats(list(cfg.rewards), list(cfg.metrics), list(cfg.terminations), self.device)
 
     def _check_terms(self) -> None:
         """Evaluate every term once, so that a wrong one is an error here and not in the middle of a run."""
@@ -330,14 +303,8 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.event_manager.reset(env_ids)
         self.command_manager.reset(env_ids)
         self.sensors.reset(env_ids)
-        for manager in (
-            self.action_manager,
-            self.reward_manager,
-            self.termination_manager,
-            self.metrics_manager,
-            self.observation_manager,
-        ):
-            manager.reset(env_ids)
+        for name in ("action", "reward", "termination", "metrics", "observation"):
+            self._managers[name].reset(env_ids)
 
     def _broken_worlds(self) -> Tensor | None:
         """Worlds whose physics broke down in this step, or None."""

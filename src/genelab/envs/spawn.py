@@ -1,12 +1,11 @@
 """Where the worlds' robots start: each world belongs to one cell of the terrain."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from genelab.core.tensors import restore
+from genelab.envs.terms import Stateful
 from genelab.scene.terrain import Terrain
 
 
@@ -19,12 +18,14 @@ class WorldGroups:
     """(N,) the group of each world."""
 
 
-class Spawn:
+class Spawn(Stateful):
     """The cell of each world. Without terrain, all worlds start at the origin.
 
     Each world keeps its column, so that every shape keeps its share of the worlds; a curriculum moves worlds between
     levels.
     """
+
+    state = ("level", "column", "origin", "start")
 
     def __init__(self, terrain: Terrain | None, num_envs: int, device: str):
         self.terrain = terrain
@@ -61,10 +62,3 @@ class Spawn:
         if self.terrain is None or not self.terrain.cfg.spread:
             return None
         return WorldGroups("level", self.level)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name).clone() for name in ("level", "column", "origin", "start")}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name in self.state_dict():
-            restore(getattr(self, name), state, name)

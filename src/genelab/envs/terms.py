@@ -44,20 +44,10 @@ ContactRef = NewType("ContactRef", ContactSensor)
 """A contact sensor of the scene, given by name."""
 
 
-class StatefulTerm:
-    """Base of terms that remember something. Made once per environment as ``Term(env, **params)``.
-
-    Keep what is remembered in tensor attributes (worlds first) named in `state`, so that a resumed run continues
-    exactly.
-    """
+class Stateful:
+    """Base of what remembers something in tensor attributes named in `state`, so that a resumed run continues."""
 
     state: Sequence[str] = ()
-
-    def __call__(self, env: "ManagerBasedRlEnv") -> Any:
-        raise NotImplementedError
-
-    def reset(self, env_ids: Tensor) -> None:
-        """Forget what belongs to the episodes that ended in these worlds."""
 
     def state_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name).clone() for name in self.state}
@@ -65,6 +55,20 @@ class StatefulTerm:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name in self.state:
             restore(getattr(self, name), state, name)
+
+
+class StatefulTerm(Stateful):
+    """Base of terms that remember something. Made once per environment as ``Term(env, **params)``.
+
+    Keep what is remembered in tensor attributes (worlds first) named in `state`, so that a resumed run continues
+    exactly.
+    """
+
+    def __call__(self, env: "ManagerBasedRlEnv") -> Any:
+        raise NotImplementedError
+
+    def reset(self, env_ids: Tensor) -> None:
+        """Forget what belongs to the episodes that ended in these worlds."""
 
 
 class Term:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -10,7 +10,6 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.core.math import quat_apply
 from genelab.core.ranges import Interval, NonNegative, NotEmpty, Share
-from genelab.core.tensors import restore
 from genelab.engines.pictures import Arrow, Colour, Mark
 from genelab.envs.cfg import CommandTermCfg, RampCfg
 from genelab.envs.env import ManagerBasedRlEnv
@@ -82,6 +81,7 @@ class VelocityCommandCfg(CommandTermCfg):
 class VelocityCommand(CommandTerm):
     """See `VelocityCommandCfg`. Also knows where a robot that follows the commands exactly would be by now."""
 
+    state = (*CommandTerm.state, "ranges", "course")
     cfg: VelocityCommandCfg
 
     def __init__(self, name: str, cfg: VelocityCommandCfg, env: ManagerBasedRlEnv, dim: int):
@@ -136,11 +136,3 @@ class VelocityCommand(CommandTerm):
     def reset(self, env_ids: Tensor) -> None:
         self.course[env_ids] = 0.0
         super().reset(env_ids)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "ranges": self.ranges.clone(), "course": self.course.clone()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        super().load_state_dict(state)
-        restore(self.ranges, state, "ranges")
-        restore(self.course, state, "course")

@@ -1,24 +1,23 @@
 """Actions: the policy's vector, split over terms that write the engine's controls."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
-from genelab.core.table import Table
-from genelab.core.tensors import restore
 from genelab.envs.cfg import ActionTermCfg
-from genelab.envs.managers.base import Manager, built_term_table
+from genelab.envs.managers.base import BuiltTermManager
+from genelab.envs.terms import Stateful
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
 
 
-class ActionTerm:
+class ActionTerm(Stateful):
     """Base of action terms: delays and disturbs its part of the action, then `apply` acts on it."""
 
+    state = ("recent", "delay")
     dim: int
     unit: str = ""
     """What the controls that it writes are measured in."""
@@ -29,7 +28,7 @@ class ActionTerm:
         self.env = env
         self.delay = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
         """(N,) control steps between an action and its effect."""
-        self._recent = torch.zeros(cfg.latency[1] + 1, env.num_envs, dim, device=env.device)
+        self.recent = torch.zeros(cfg.latency[1] + 1, env.num_envs, dim, device=env.device)
         """Latest actions, newest first."""
         self.stream = f"action/{name}"
         """The random stream of this term, for ``self.env.streams``."""
@@ -37,9 +36,9 @@ class ActionTerm:
     def process(self, action: Tensor) -> None:
         """Take this step's raw action and act on what arrives at the robot now."""
         applied = action
-        if len(self._recent) > 1:
-            self._recent = torch.cat((action.unsqueeze(0), self._recent[:-1]))
-            applied = self._recent[self.delay, torch.arange(len(self.delay), device=action.device)]
+        if len(self.recent) > 1:
+            self.recent = torch.cat((action.unsqueeze(0), self.recent[:-1]))
+            applied = self.recent[self.delay, torch.arange(len(self.delay), device=action.device)]
         if self.cfg.noise > 0.0:
             applied = applied + self.cfg.noise * self.env.streams.normal(self.stream, applied.shape)
         self.apply(applied)
@@ -50,13 +49,13 @@ class ActionTerm:
 
     def draw_delay(self, env_ids: Tensor, low: int, high: int) -> None:
         """Delay actions in these worlds by a number of control steps from `low` to `high`, until it is drawn again."""
-        missing = high + 1 - len(self._recent)
+        missing = high + 1 - len(self.recent)
         if missing > 0:
-            self._recent = torch.cat((self._recent, self._recent[-1:].expand(missing, -1, -1)))
+            self.recent = torch.cat((self.recent, self.recent[-1:].expand(missing, -1, -1)))
         self.delay[env_ids] = self.env.streams.integers(self.stream, (len(env_ids),), low, high)
 
     def reset(self, env_ids: Tensor) -> None:
-        self._recent[:, env_ids] = 0.0
+        self.recent[:, env_ids] = 0.0
         if self.cfg.latency[1] > 0:
             self.draw_delay(env_ids, *self.cfg.latency)
 
@@ -64,27 +63,16 @@ class ActionTerm:
         """What a deployed controller must know about this term."""
         return {"dim": self.dim}
 
-    def state_dict(self) -> dict[str, Any]:
-        return {"recent": self._recent.clone(), "delay": self.delay.clone()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        restore(self._recent, state, "recent")
-        restore(self.delay, state, "delay")
-
-
-class ActionManager(Manager):
+class ActionManager(BuiltTermManager):
     """Clips the raw action, remembers the last two, and hands each term its columns."""
 
+    kind = "action"
     buffers = ("action", "previous_action")
+    terms: dict[str, ActionTerm]
 
     def __init__(self, cfg: dict[str, ActionTermCfg], env: "ManagerBasedRlEnv"):
-        self._env = env
-        self.terms: dict[str, ActionTerm] = {}
-        for name, term in cfg.items():
-            try:
-                self.terms[name] = term.build(name, env)
-            except UserError as error:
-                raise UserError(f"action term '{name}': {error}") from error
+        super().__init__(cfg, env)
         self.dim = sum(term.dim for term in self.terms.values())
         bounds = [torch.full((term.dim,), term.cfg.clip, device=env.device) for term in self.terms.values()]
         self._bound = torch.cat(bounds) if bounds else torch.zeros(0, device=env.device)
@@ -107,9 +95,3 @@ class ActionManager(Manager):
         super().reset(env_ids)
         self.action[env_ids] = 0.0
         self.previous_action[env_ids] = 0.0
-
-    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
-        return self.terms.items()
-
-    def tables(self) -> list[Table]:
-        return [built_term_table("actions", self.terms)]

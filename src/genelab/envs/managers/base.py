@@ -4,14 +4,19 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from genelab.core.errors import UserError
 from genelab.core.table import Table
 from genelab.core.tensors import restore
+from genelab.envs.cfg import ActionTermCfg, CommandTermCfg, TermCfg
 from genelab.envs.terms import Term, check_shape
+
+if TYPE_CHECKING:
+    from genelab.envs.env import ManagerBasedRlEnv
 
 
 class Manager:
@@ -48,35 +53,81 @@ class Manager:
             term.load_state_dict(state["terms"][name])
 
 
-def instances(terms: Iterable[Term]) -> list[tuple[str, Any]]:
-    """The terms among these that are objects with a state."""
-    return [(term.name, term.instance) for term in terms if term.instance is not None]
+class TermManager(Manager):
+    """Base of managers whose terms are functions of the environment."""
+
+    kind: str
+    """What errors call a term."""
+    title: str
+    """Of the table."""
+    dtype: torch.dtype | None = None
+    """Of what terms return, if it matters."""
+
+    def __init__(self, cfg: Mapping[str, TermCfg], env: "ManagerBasedRlEnv"):
+        self._env = env
+        self.terms = [Term(self.kind, name, term, env) for name, term in cfg.items()]
+
+    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
+        return [(term.name, term.instance) for term in self.terms if term.instance is not None]
+
+    def check(self) -> None:
+        """Evaluate every term once; raise for the first that does not return one value per world."""
+        for term in self.terms:
+            check_shape(term, term.checked(), (self._env.num_envs,), self.dtype)
+
+    def columns(self) -> dict[str, Callable[[Any], Any]]:
+        """What the table shows of a term's config besides its parameters."""
+        return {}
+
+    def tables(self) -> list[Table]:
+        """A row per term: its name, the columns of its config, what its function does, and its parameters."""
+        columns, rows = self.columns(), []
+        for term in self.terms:
+            shown = (value(term.cfg) for value in columns.values())
+            rows.append((term.name, *shown, first_line(term.cfg.func), term.cfg.params))
+        return [Table(("name", *columns, "description", "parameters"), rows, self.title)]
 
 
-def check_terms(terms: Iterable[Term], num_envs: int, dtype: torch.dtype | None = None) -> None:
-    """Evaluate terms that return one value per world once; raise for the first that does not fit."""
-    for term in terms:
-        check_shape(term, term.checked(), (num_envs,), dtype)
+class SummingManager(TermManager):
+    """Base of managers that sum each term over the running episode."""
+
+    buffers = ("episode_sums",)
+
+    def __init__(self, cfg: Mapping[str, TermCfg], env: "ManagerBasedRlEnv"):
+        super().__init__(cfg, env)
+        self.episode_sums = torch.zeros(len(self.terms), env.num_envs, dtype=torch.float64, device=env.device)
+        """(T, N) since the episode began; float64, for a thousand small steps add up."""
+
+    def reset(self, env_ids: Tensor) -> None:
+        super().reset(env_ids)
+        self.episode_sums[:, env_ids] = 0.0
 
 
-def term_table(title: str, terms: Iterable[Term], columns: Mapping[str, Callable[[Any], Any]] | None = None) -> Table:
-    """A row per term: its name, the given columns of its config, what its function does, and its parameters."""
-    extra = columns or {}
-    rows = [
-        (term.name, *(value(term.cfg) for value in extra.values()), first_line(term.cfg.func), term.cfg.params)
-        for term in terms
-    ]
-    return Table(("name", *extra, "description", "parameters"), rows, title)
+class BuiltTermManager(Manager):
+    """Base of managers whose terms are objects that their configs build, by name."""
 
+    kind: str
+    """What errors call a term; its plural is the title of the table."""
 
-def built_term_table(title: str, terms: Mapping[str, Any]) -> Table:
-    """A row per term that is an object of its own (an action, a command): its size, and its config's fields."""
-    rows = []
-    for name, term in terms.items():
-        settings = {f.name: getattr(term.cfg, f.name) for f in dataclasses.fields(term.cfg)}
-        changed = {key: value for key, value in settings.items() if value is not None}
-        rows.append((name, term.dim, first_line(type(term.cfg)), changed))
-    return Table(("name", "size", "description", "parameters"), rows, title)
+    def __init__(self, cfg: Mapping[str, ActionTermCfg | CommandTermCfg], env: "ManagerBasedRlEnv"):
+        self.terms: dict[str, Any] = {}
+        for name, term in cfg.items():
+            try:
+                self.terms[name] = term.build(name, env)
+            except UserError as error:
+                raise UserError(f"{self.kind} term '{name}': {error}") from error
+
+    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
+        return self.terms.items()
+
+    def tables(self) -> list[Table]:
+        """A row per term: its size, and its config's fields."""
+        rows = []
+        for name, term in self.terms.items():
+            settings = {f.name: getattr(term.cfg, f.name) for f in dataclasses.fields(term.cfg)}
+            changed = {key: value for key, value in settings.items() if value is not None}
+            rows.append((name, term.dim, first_line(type(term.cfg)), changed))
+        return [Table(("name", "size", "description", "parameters"), rows, f"{self.kind}s")]
 
 
 def first_line(documented: Any) -> str:

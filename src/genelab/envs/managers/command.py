@@ -1,24 +1,24 @@
 """Commands: what the robot is asked to do, resampled at reset and from time to time."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
-from genelab.core.table import Table
-from genelab.core.tensors import restore
+from genelab.core.errors import unknown
 from genelab.engines.pictures import Mark
 from genelab.envs.cfg import CommandTermCfg
-from genelab.envs.managers.base import Manager, built_term_table
+from genelab.envs.managers.base import BuiltTermManager
+from genelab.envs.terms import Stateful
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
 
 
-class CommandTerm:
+class CommandTerm(Stateful):
     """Base of command terms: a value per world and the time until it changes."""
+
+    state = ("command", "time_left")
 
     def __init__(self, name: str, cfg: CommandTermCfg, env: "ManagerBasedRlEnv", dim: int):
         self.cfg = cfg
@@ -28,7 +28,8 @@ class CommandTerm:
         self.command = torch.zeros(env.num_envs, dim, device=env.device)
         """(N, dim)"""
         self.dim = dim
-        self._time_left = torch.full((env.num_envs,), torch.inf, device=env.device)
+        self.time_left = torch.full((env.num_envs,), torch.inf, device=env.device)
+        """(N,) seconds until the next resampling."""
         self._held: Tensor | None = None
 
     def sliders(self) -> list[tuple[str, float, float]]:
@@ -51,8 +52,8 @@ class CommandTerm:
         """Let time pass; resample where it has run out."""
         if self.cfg.resampling_s is None:
             return
-        self._time_left -= dt
-        due = (self._time_left <= 0.0).nonzero().flatten()
+        self.time_left -= dt
+        due = (self.time_left <= 0.0).nonzero().flatten()
         if len(due):
             self._renew(due)
 
@@ -72,7 +73,7 @@ class CommandTerm:
 
     def _renew(self, env_ids: Tensor) -> None:
         if self.cfg.resampling_s is not None:
-            self._time_left[env_ids] = self.env.streams.uniform(self.stream, (len(env_ids),), *self.cfg.resampling_s)
+            self.time_left[env_ids] = self.env.streams.uniform(self.stream, (len(env_ids),), *self.cfg.resampling_s)
         self.resample(env_ids)
         self._keep(env_ids)
 
@@ -82,24 +83,12 @@ class CommandTerm:
             held = self._held[env_ids]
             self.command[env_ids] = torch.where(held.isnan(), self.command[env_ids], held)
 
-    def state_dict(self) -> dict[str, Any]:
-        return {"command": self.command.clone(), "time_left": self._time_left.clone()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        restore(self.command, state, "command")
-        restore(self._time_left, state, "time_left")
-
-
-class CommandManager(Manager):
+class CommandManager(BuiltTermManager):
     """Commands by name."""
 
-    def __init__(self, cfg: dict[str, CommandTermCfg], env: "ManagerBasedRlEnv"):
-        self.terms: dict[str, CommandTerm] = {}
-        for name, term in cfg.items():
-            try:
-                self.terms[name] = term.build(name, env)
-            except UserError as error:
-                raise UserError(f"command term '{name}': {error}") from error
+    kind = "command"
+    terms: dict[str, CommandTerm]
 
     def __getitem__(self, name: str) -> Tensor:
         """(N, dim) the present value of a command."""
@@ -110,9 +99,3 @@ class CommandManager(Manager):
     def step(self, dt: float) -> None:
         for term in self.terms.values():
             term.step(dt)
-
-    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
-        return self.terms.items()
-
-    def tables(self) -> list[Table]:
-        return [built_term_table("commands", self.terms)]

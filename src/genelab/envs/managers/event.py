@@ -1,43 +1,42 @@
 """Events: changes of the world at start-up, at reset, or every now and then."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from genelab.core.table import Table
 from genelab.envs.cfg import EventTermCfg
-from genelab.envs.managers.base import Manager, instances, term_table
-from genelab.envs.terms import Term
+from genelab.envs.managers.base import TermManager
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
 
 
-class EventManager(Manager):
+class EventManager(TermManager):
     """Runs events. Interval events have one clock per world, started anew with each episode."""
 
+    kind, title = "event", "events"
     buffers = ("_time_left",)
 
     def __init__(self, cfg: dict[str, EventTermCfg], env: "ManagerBasedRlEnv"):
-        self._env = env
-        self._modes: dict[str, list[Term]] = {"startup": [], "reset": [], "interval": []}
-        for name, term in cfg.items():
-            self._modes[term.mode].append(Term("event", name, term, env))
-        self._intervals = self._modes["interval"]
+        super().__init__(cfg, env)
+        self._startup, self._resets, self._intervals = (
+            [term for term in self.terms if cfg[term.name].mode == mode] for mode in ("startup", "reset", "interval")
+        )
+        self.terms = [*self._startup, *self._resets, *self._intervals]
         self._after = [term.after for term in cfg.values() if term.mode == "interval"]
         self._time_left = torch.zeros(len(self._intervals), env.num_envs, device=env.device)
 
     def check(self) -> None:
         """Run every event once on one world, to find the ones that fail. The caller resets afterwards."""
         one_world = torch.zeros(1, dtype=torch.int64, device=self._env.device)
-        for term in (*self._modes["reset"], *self._intervals):
+        for term in (*self._resets, *self._intervals):
             term.checked(one_world)
 
     def startup(self) -> None:
         """Run the start-up events on all worlds."""
-        for term in self._modes["startup"]:
+        for term in self._startup:
             term.checked(torch.arange(self._env.num_envs, device=self._env.device))
 
     def step(self, dt: float) -> None:
@@ -58,18 +57,11 @@ class EventManager(Manager):
         super().reset(env_ids)
         for row in range(len(self._intervals)):
             self._restart_clock(row, env_ids)
-        for term in self._modes["reset"]:
+        for term in self._resets:
             term(env_ids)
 
-    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
-        return instances(self._terms)
-
-    def tables(self) -> list[Table]:
-        return [term_table("events", self._terms, {"when": _when})]
-
-    @property
-    def _terms(self) -> list[Term]:
-        return [*self._modes["startup"], *self._modes["reset"], *self._intervals]
+    def columns(self) -> dict[str, Callable[[Any], Any]]:
+        return {"when": _when}
 
     def _restart_clock(self, row: int, env_ids: Tensor) -> None:
         term = self._intervals[row]

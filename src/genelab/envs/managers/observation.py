@@ -16,7 +16,7 @@ from genelab.core.errors import UserError
 from genelab.core.table import Table
 from genelab.core.tensors import restore
 from genelab.envs.cfg import ObservationGroupCfg
-from genelab.envs.managers.base import Manager, first_line, instances
+from genelab.envs.managers.base import TermManager, first_line
 from genelab.envs.terms import Term, check_shape
 
 if TYPE_CHECKING:
@@ -105,12 +105,11 @@ class ObservationGroup:
         return Table(columns, rows, f"observations: {self.name} ({' x '.join(map(str, self.frame_shape))}{frames})")
 
 
-class ObservationManager(Manager):
+class ObservationManager(TermManager):
     """Computes all groups. A term that several groups share is evaluated once."""
 
     def __init__(self, cfg: dict[str, ObservationGroupCfg], env: "ManagerBasedRlEnv"):
-        self._env = env
-        self._terms: list[Term] = []
+        super().__init__({}, env)
         self.groups: dict[str, ObservationGroup] = {}
         shapes: list[Shape] = []
         for group_name, group_cfg in cfg.items():
@@ -120,19 +119,19 @@ class ObservationManager(Manager):
             for name, term_cfg in group_cfg.terms.items():
                 slot = self._find(term_cfg)
                 if slot is None:
-                    slot = len(self._terms)
+                    slot = len(self.terms)
                     term = Term("observation", f"{group_name}.{name}", term_cfg, env)
                     value = term.checked()
                     image = isinstance(value, Tensor) and value.dim() == 4
                     check_shape(term, value, (env.num_envs, -1, -1, -1) if image else (env.num_envs, -1))
-                    self._terms.append(term)
+                    self.terms.append(term)
                     shapes.append(tuple(value.shape[1:]))
                 slots.append(slot)
             self.groups[group_name] = ObservationGroup(group_name, group_cfg, slots, [shapes[s] for s in slots], env)
 
     def compute(self) -> dict[str, Tensor]:
         """Observations of the present state, (N, *shape) per group; pushes one frame into the histories."""
-        values = [term() for term in self._terms]
+        values = [term() for term in self.terms]
         observations = {}
         for name, group in self.groups.items():
             frame = group.frame(values)
@@ -160,11 +159,11 @@ class ObservationManager(Manager):
     def peek(self, name: str) -> Tensor:
         """One group's processed values of the present state, (N, *shape). Only for groups without noise and history."""
         group = self.groups[name]
-        return group.process(torch.cat([self._terms[slot]() for slot in group.slots], dim=1).float())
+        return group.process(torch.cat([self.terms[slot]() for slot in group.slots], dim=1).float())
 
     def compute_first(self, env_ids: Tensor, observations: dict[str, Tensor]) -> dict[str, Tensor]:
         """`observations` with the rows of worlds that have just been reset replaced by their first observation."""
-        values = [self._value_after_reset(term, env_ids) for term in self._terms]
+        values = [self._value_after_reset(term, env_ids) for term in self.terms]
         for name, group in self.groups.items():
             first = group.frame(values)
             if group.cfg.history > 1:
@@ -173,9 +172,6 @@ class ObservationManager(Manager):
                 first = frames.flatten(1, 2)
             observations[name] = observations[name].index_copy(0, env_ids, first)
         return observations
-
-    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
-        return instances(self._terms)
 
     def tables(self) -> list[Table]:
         return [group.table() for group in self.groups.values()]
@@ -196,7 +192,7 @@ class ObservationManager(Manager):
 
     def remembers(self, name: str) -> bool:
         """Whether a term of this group has a state, so that it cannot be evaluated twice in a step."""
-        return any(self._terms[slot].instance is not None for slot in self.groups[name].slots)
+        return any(self.terms[slot].instance is not None for slot in self.groups[name].slots)
 
     def _value_after_reset(self, term: Term, env_ids: Tensor) -> Tensor:
         """A term's value in worlds that have just been reset. For the others, nothing it remembers moves on."""
@@ -210,7 +206,7 @@ class ObservationManager(Manager):
         return value
 
     def _find(self, cfg: Any) -> int | None:
-        for slot, term in enumerate(self._terms):
+        for slot, term in enumerate(self.terms):
             if term.cfg.func is cfg.func and term.cfg.params == cfg.params and term.instance is None:
                 return slot
         return None

@@ -1,37 +1,28 @@
 """Rewards: a weighted sum of terms, times the control time step."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from genelab.core.table import Table
 from genelab.envs.cfg import RewardTermCfg
-from genelab.envs.managers.base import Manager, check_terms, instances, term_table
-from genelab.envs.terms import Term
+from genelab.envs.managers.base import SummingManager
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
 
 
-class RewardManager(Manager):
+class RewardManager(SummingManager):
     """Evaluates the terms and keeps each one's sum over the running episode."""
 
-    buffers = ("episode_sums",)
+    kind, title = "reward", "rewards"
 
     def __init__(self, cfg: dict[str, RewardTermCfg], env: "ManagerBasedRlEnv"):
-        self._env = env
-        self.terms = [Term("reward", name, term, env) for name, term in cfg.items()]
+        super().__init__(cfg, env)
         self._scale = env.cfg.control_dt if env.cfg.scale_rewards_by_dt else 1.0
         self.values = torch.zeros(len(self.terms), env.num_envs, device=env.device)
         """(T, N) weighted reward of each term in the last step."""
-        self.episode_sums = torch.zeros_like(self.values, dtype=torch.float64)
-        """(T, N) weighted reward of each term since the episode began; float64, for a thousand small steps add up."""
-
-    def check(self) -> None:
-        """Evaluate every term once; raise for the first that does not fit."""
-        check_terms(self.terms, self._env.num_envs)
 
     def compute(self, broken: Tensor | None = None) -> Tensor:
         """(N,) reward of this step, zero in worlds whose physics broke down. Terms of weight zero are not evaluated."""
@@ -54,17 +45,10 @@ class RewardManager(Manager):
     def _weight(self, cfg: RewardTermCfg) -> float:
         return cfg.weight if cfg.ramp is None else cfg.weight * cfg.ramp.factor(self._env.step_count)
 
-    def reset(self, env_ids: Tensor) -> None:
-        super().reset(env_ids)
-        self.episode_sums[:, env_ids] = 0.0
-
-    def stateful_terms(self) -> Iterable[tuple[str, Any]]:
-        return instances(self.terms)
-
-    def tables(self) -> list[Table]:
+    def columns(self) -> dict[str, Callable[[Any], Any]]:
         columns = {"weight": lambda cfg: cfg.weight}
         if any(term.cfg.ramp for term in self.terms):  # type: ignore[attr-defined]
             columns["ramp"] = lambda cfg: (
                 cfg.ramp and f"{cfg.ramp.start:g} to {cfg.ramp.end:g} in {cfg.ramp.steps} steps"
             )
-        return [term_table("rewards", self.terms, columns)]
+        return columns
