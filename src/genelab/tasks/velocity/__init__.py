@@ -2,44 +2,25 @@
 
 from genelab.core.registry import TaskSpec
 
-GO1 = f"{__name__}.go1"
-G1 = f"{__name__}.g1"
+GROUNDS = {"Flat": "flat ground", "Rough": "stairs, boxes, rough ground and slopes"}
+PUBLISHED = {
+    ("Go1", "quadruped", "Flat"): "return_mean 56.53 (seed 42; 3000 iterations x 4096 worlds)",
+    ("Go1", "quadruped", "Rough"): "none: published as not converging",
+    ("G1", "humanoid", "Flat"): "return_mean 112.0 / 92.0 / 111.9 (three seeds; 30,000 iterations x 4096 worlds)",
+    ("G1", "humanoid", "Rough"): "return_mean 83.0 / 85.5 / 85.2 (three seeds; 6000 iterations x 4096 worlds), "
+    "mean level 4.5",
+}
+"""Results of each robot, which is of a kind, on each ground."""
 
 TASKS = [
     TaskSpec(
-        id="Genelab-Velocity-Flat-Unitree-Go1-v0",
-        summary="Unitree Go1 follows a velocity command on flat ground",
-        env=f"{GO1}:flat",
-        agents={"rsl_rl": f"{GO1}:flat_ppo"},
-        presets=f"{GO1}:FLAT_PRESETS",
-        tags=("velocity", "quadruped", "reference"),
-        published="return_mean 56.53 (seed 42; 3000 iterations x 4096 worlds)",
-    ),
-    TaskSpec(
-        id="Genelab-Velocity-Rough-Unitree-Go1-v0",
-        summary="Unitree Go1 follows a velocity command on stairs, boxes, rough ground and slopes",
-        env=f"{GO1}:rough",
-        agents={"rsl_rl": f"{GO1}:rough_ppo"},
-        presets=f"{GO1}:ROUGH_PRESETS",
-        tags=("velocity", "quadruped", "reference"),
-        published="none: published as not converging",
-    ),
-    TaskSpec(
-        id="Genelab-Velocity-Flat-Unitree-G1-v0",
-        summary="Unitree G1 follows a velocity command on flat ground",
-        env=f"{G1}:flat",
-        agents={"rsl_rl": f"{G1}:flat_ppo"},
-        presets=f"{G1}:FLAT_PRESETS",
-        tags=("velocity", "humanoid", "reference"),
-        published="return_mean 112.0 / 92.0 / 111.9 (three seeds; 30,000 iterations x 4096 worlds)",
-    ),
-    TaskSpec(
-        id="Genelab-Velocity-Rough-Unitree-G1-v0",
-        summary="Unitree G1 follows a velocity command on stairs, boxes, rough ground and slopes",
-        env=f"{G1}:rough",
-        agents={"rsl_rl": f"{G1}:rough_ppo"},
-        presets=f"{G1}:ROUGH_PRESETS",
-        tags=("velocity", "humanoid", "reference"),
-        published="return_mean 83.0 / 85.5 / 85.2 (three seeds; 6000 iterations x 4096 worlds), mean level 4.5",
-    ),
+        id=f"Genelab-Velocity-{ground}-Unitree-{robot}-v0",
+        summary=f"Unitree {robot} follows a velocity command on {GROUNDS[ground]}",
+        env=f"{__name__}.{robot.lower()}:{ground.lower()}",
+        agents={"rsl_rl": f"{__name__}.{robot.lower()}:{ground.lower()}_ppo"},
+        presets=f"{__name__}.{robot.lower()}:{ground.upper()}_PRESETS",
+        tags=("velocity", kind, "reference"),
+        published=published,
+    )
+    for (robot, kind, ground), published in PUBLISHED.items()
 ]

@@ -16,39 +16,24 @@ FEET = tuple(f"{side}_foot" for side in SIDES)
 """Sites, at the ankles: 35 mm above the soles."""
 LIMBS = tuple(f"robot/{side}_{part}_pitch_link" for part in ("hip", "shoulder") for side in SIDES)
 
-WALKING = {
-    "hip_pitch": 0.3,
-    "hip_roll": 0.15,
-    "hip_yaw": 0.15,
-    "knee": 0.35,
-    "ankle_pitch": 0.25,
-    "ankle_roll": 0.1,
-    "waist_yaw": 0.2,
-    "waist_roll": 0.08,
-    "waist_pitch": 0.1,
-    "shoulder_pitch": 0.15,
-    "shoulder_roll": 0.15,
-    "shoulder_yaw": 0.1,
-    "elbow": 0.15,
-    "wrist": 0.3,
+SIGMAS = {
+    "hip_pitch": (0.3, 0.5),
+    "hip_roll": (0.15, 0.2),
+    "hip_yaw": (0.15, 0.2),
+    "knee": (0.35, 0.6),
+    "ankle_pitch": (0.25, 0.35),
+    "ankle_roll": (0.1, 0.15),
+    "waist_yaw": (0.2, 0.3),
+    "waist_roll": (0.08, 0.08),
+    "waist_pitch": (0.1, 0.2),
+    "shoulder_pitch": (0.15, 0.5),
+    "shoulder_roll": (0.15, 0.2),
+    "shoulder_yaw": (0.1, 0.15),
+    "elbow": (0.15, 0.35),
+    "wrist": (0.3, 0.3),
 }
-"""How far joints may be from the default pose when walking, rad."""
-RUNNING = {
-    "hip_pitch": 0.5,
-    "hip_roll": 0.2,
-    "hip_yaw": 0.2,
-    "knee": 0.6,
-    "ankle_pitch": 0.35,
-    "ankle_roll": 0.15,
-    "waist_yaw": 0.3,
-    "waist_roll": 0.08,
-    "waist_pitch": 0.2,
-    "shoulder_pitch": 0.5,
-    "shoulder_roll": 0.2,
-    "shoulder_yaw": 0.15,
-    "elbow": 0.35,
-    "wrist": 0.3,
-}
+"""How far joints may be from the default pose when walking and when running, rad."""
+WALKING, RUNNING = ({joint: sigmas[gait] for joint, sigmas in SIGMAS.items()} for gait in range(2))
 
 G1 = VelocityRobot(
     robot=g1,
@@ -75,9 +60,7 @@ G1 = VelocityRobot(
     push={"xy": 0.5, "yaw": 0.78, "z": 0.4, "tilt": 0.52},
     randomize={
         "foot_friction": EventTermCfg(
-            mdp.randomize_friction,
-            mode="startup",
-            params={"geoms": "robot/.*_foot_.", "low": 0.3, "high": 1.2},
+            mdp.randomize_friction, mode="startup", params={"geoms": "robot/.*_foot_.", "low": 0.3, "high": 1.2}
         ),
         "torso_com": EventTermCfg(
             mdp.randomize_com, mode="startup", params={"bodies": "torso_link", "offset": (0.025, 0.025, 0.03)}
@@ -140,14 +123,10 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {**biped.cpu_preset(G1, worlds=512, iterations=1200), **biped.shaping(G1, "feet", iterations=600)},
     "long": {**biped.cpu_preset(G1, worlds=1024, iterations=4000), **biped.shaping(G1, "feet", iterations=1000)},
 }
+# The standard deviation as on flat ground, where the policy comes from.
+_FLAT_STD = {"agent.actor.distribution.state_dependent": False}
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {
-        **biped.cpu_preset(G1, worlds=512, iterations=1200),
-        "agent.actor.distribution.state_dependent": False,  # as on flat ground, where its policy comes from
-    },
-    "long": {
-        **biped.cpu_preset(G1, worlds=1024, iterations=4000),
-        "agent.actor.distribution.state_dependent": False,
-    },
+    "cpu": {**biped.cpu_preset(G1, worlds=512, iterations=1200), **_FLAT_STD},
+    "long": {**biped.cpu_preset(G1, worlds=1024, iterations=4000), **_FLAT_STD},
 }
 """To be started from a policy for flat ground: ``--checkpoint <run>/model_final.pt``."""
