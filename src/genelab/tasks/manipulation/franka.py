@@ -2,19 +2,8 @@
 
 from typing import Any
 
-from genelab import mdp
-from genelab.envs import (
-    DoneTermCfg,
-    EventTermCfg,
-    GoalCfg,
-    ManagerBasedRlEnvCfg,
-    MetricTermCfg,
-    ObservationGroupCfg,
-    ObservationTermCfg,
-    RewardTermCfg,
-    SimulationCfg,
-    SuccessTermCfg,
-)
+from genelab import envs, mdp
+from genelab.envs import DoneTermCfg, ManagerBasedRlEnvCfg, ObservationGroupCfg, ObservationTermCfg
 from genelab.mdp import GripperActionCfg, HandDisplacementActionCfg, PlaceCommandCfg
 from genelab.rl.cfg import OffPolicyCfg, Sb3AgentCfg
 from genelab.scene.objects import box, marker
@@ -43,29 +32,26 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
             objects={CUBE: box(HALF_SIZE, pos=(0.5, 0.0, HALF_SIZE)), GOAL: marker(HALF_SIZE)},
         ),
         # Published as a step of 0.01 s with 2 substeps, 5 of them per control step.
-        simulation=SimulationCfg(dt=0.005),
+        simulation=envs.SimulationCfg(dt=0.005),
         num_envs=64,
         decimation=10,
         episode_length_s=5.0,
-        actions={
-            "hand": HandDisplacementActionCfg(joints=ARM, hand=HAND),
-            "gripper": GripperActionCfg(joints=FINGERS),
-        },
+        actions={"hand": HandDisplacementActionCfg(joints=ARM, hand=HAND), "gripper": GripperActionCfg(joints=FINGERS)},
         commands={
             GOAL: PlaceCommandCfg(
                 low=(0.5 - AREA, -AREA, HALF_SIZE), high=(0.5 + AREA, AREA, 0.2), low_share=0.3, marker=GOAL
             )
         },
         observations=_observations(),
-        rewards={"goal": RewardTermCfg(mdp.goal_reward, weight=1.0)},
-        goal=GoalCfg(reward=mdp.lift_and_place, params={"radius": RADIUS, "rest_height": HALF_SIZE}),
+        rewards={"goal": envs.RewardTermCfg(mdp.goal_reward, weight=1.0)},
+        goal=envs.GoalCfg(reward=mdp.lift_and_place, params={"radius": RADIUS, "rest_height": HALF_SIZE}),
         terminations={
             "time_out": DoneTermCfg(mdp.time_out, time_out=True),
             "fallen": DoneTermCfg(mdp.object_below, params={**cube, "height": -0.1}),
         },
-        events={"place": EventTermCfg(mdp.place_object, params={**cube, "xy": AREA})},
-        metrics={"distance": MetricTermCfg(mdp.object_distance, params=away)},
-        success=SuccessTermCfg(mdp.object_at_command, params={**away, "radius": RADIUS}),
+        events={"place": envs.EventTermCfg(mdp.place_object, params={**cube, "xy": AREA})},
+        metrics={"distance": envs.MetricTermCfg(mdp.object_distance, params=away)},
+        success=envs.SuccessTermCfg(mdp.object_at_command, params={**away, "radius": RADIUS}),
         scale_rewards_by_dt=False,
         camera="robot/front",
     )
@@ -84,12 +70,7 @@ def pick_and_place_sac() -> Sb3AgentCfg:
         her=True,
         her_goals=4,
         off_policy=OffPolicyCfg(
-            buffer_size=1_000_000,
-            batch_size=2048,
-            learning_starts=4000,
-            gradient_steps=8,
-            tau=0.05,
-            entropy_coef=0.1,
+            buffer_size=1_000_000, batch_size=2048, learning_starts=4000, gradient_steps=8, tau=0.05, entropy_coef=0.1
         ),
         random_episode_start=False,
     )

@@ -1,20 +1,9 @@
 """Balance one pole, or two on top of each other, on a cart."""
 
-from genelab import mdp
-from genelab.envs import (
-    DoneTermCfg,
-    EventTermCfg,
-    ManagerBasedRlEnvCfg,
-    MetricTermCfg,
-    ObservationGroupCfg,
-    ObservationTermCfg,
-    RewardTermCfg,
-    SimulationCfg,
-    SuccessTermCfg,
-)
-from genelab.mdp import JointPositionActionCfg
+from genelab import envs, mdp
+from genelab.envs import DoneTermCfg, EventTermCfg, ManagerBasedRlEnvCfg, ObservationTermCfg, RewardTermCfg
 from genelab.scene.robots.cartpole import double_pole, single_pole
-from genelab.scene.scene import GroundCfg, SceneCfg
+from genelab.scene.scene import EntityCfg, GroundCfg, SceneCfg
 
 
 def single(play: bool = False) -> ManagerBasedRlEnvCfg:
@@ -23,28 +12,18 @@ def single(play: bool = False) -> ManagerBasedRlEnvCfg:
     A position servo drives the cart. The actor sees joint positions, joint velocities and the pole's angular velocity,
     all with noise. An episode that is not over before its time is a success.
     """
-    return ManagerBasedRlEnvCfg(
-        scene=SceneCfg(robots={"robot": single_pole()}, ground=GroundCfg(collide=False)),
-        simulation=SimulationCfg(dt=0.005),
-        num_envs=64 if play else 4096,
-        decimation=2,
-        episode_length_s=10.0,
-        actions={"cart": JointPositionActionCfg(joints="slide")},
-        observations=_observations("pole"),
-        rewards={
-            "alive": RewardTermCfg(mdp.alive, weight=1.0),
+    return _task(
+        play,
+        single_pole(),
+        seconds=10.0,
+        pole="pole",
+        upright={
             "upright": RewardTermCfg(mdp.cos_joint, weight=3.0, params={"joint": "hinge"}),
             "pole_angle": RewardTermCfg(mdp.joint_pos_l2, weight=-0.5, params={"joints": "hinge"}),
-            "cart_position": RewardTermCfg(mdp.joint_pos_l2, weight=-0.05, params={"joints": "slide"}),
-            "cart_velocity": RewardTermCfg(mdp.joint_vel_l2, weight=-0.005, params={"joints": "slide"}),
-            "pole_velocity": RewardTermCfg(mdp.joint_vel_l2, weight=-0.01, params={"joints": "hinge"}),
-            "action_rate": RewardTermCfg(mdp.action_rate_l2, weight=-0.005),
         },
-        terminations=_terminations({"hinge": 0.4}),
-        events=_events(play, every=(2.0, 5.0), velocity=0.5),
-        metrics={"cart_distance": MetricTermCfg(mdp.joint_abs, params={"joint": "slide"})},
-        success=SuccessTermCfg(mdp.survived),
-        camera="robot/side",
+        pole_velocity=RewardTermCfg(mdp.joint_vel_l2, weight=-0.01, params={"joints": "hinge"}),
+        limits={"hinge": 0.4},
+        push=pushes(every=(2.0, 5.0), velocity=0.5),
     )
 
 
@@ -54,35 +33,43 @@ def double(play: bool = False) -> ManagerBasedRlEnvCfg:
     A position servo drives the cart. The actor sees joint positions, joint velocities and the upper pole's angular
     velocity, all with noise. An episode that is not over before its time is a success.
     """
-    hinges = ("hinge", "hinge_2")
-    return ManagerBasedRlEnvCfg(
-        scene=SceneCfg(robots={"robot": double_pole()}, ground=GroundCfg(collide=False)),
-        simulation=SimulationCfg(dt=0.005),
-        num_envs=64 if play else 4096,
-        decimation=2,
-        episode_length_s=12.0,
-        actions={"cart": JointPositionActionCfg(joints="slide")},
-        observations=_observations("pole_2"),
-        rewards={
-            "alive": RewardTermCfg(mdp.alive, weight=1.0),
+    lower, upper = hinges = ("hinge", "hinge_2")
+    return _task(
+        play,
+        double_pole(),
+        seconds=12.0,
+        pole="pole_2",
+        upright={
             "upright": RewardTermCfg(mdp.cos_pole_chain, weight=4.0, params={"joints": hinges}),
             "alignment": RewardTermCfg(
-                mdp.joint_difference_l2, weight=-0.5, params={"joint_a": "hinge", "joint_b": "hinge_2"}
+                mdp.joint_difference_l2, weight=-0.5, params={"joint_a": lower, "joint_b": upper}
             ),
-            "cart_position": RewardTermCfg(mdp.joint_pos_l2, weight=-0.05, params={"joints": "slide"}),
-            "cart_velocity": RewardTermCfg(mdp.joint_vel_l2, weight=-0.005, params={"joints": "slide"}),
-            "pole_velocity": RewardTermCfg(mdp.joint_vel_l2, weight=-0.005, params={"joints": hinges}),
-            "action_rate": RewardTermCfg(mdp.action_rate_l2, weight=-0.005),
         },
-        terminations=_terminations({"hinge": 0.5, "hinge_2": 0.7}),
-        events=_events(play, every=(3.0, 6.0), velocity=0.3),
-        metrics={"cart_distance": MetricTermCfg(mdp.joint_abs, params={"joint": "slide"})},
-        success=SuccessTermCfg(mdp.survived),
-        camera="robot/side",
+        pole_velocity=RewardTermCfg(mdp.joint_vel_l2, weight=-0.005, params={"joints": hinges}),
+        limits={lower: 0.5, upper: 0.7},
+        push=pushes(every=(3.0, 6.0), velocity=0.3),
     )
 
 
-def _observations(pole: str) -> dict[str, ObservationGroupCfg]:
+def pushes(every: tuple[float, float], velocity: float) -> EventTermCfg:
+    """Pushes of the cart, up to a velocity, m/s, with so many seconds between them."""
+    params = {"joint": "slide", "velocity": velocity}
+    return EventTermCfg(mdp.push_joint, mode="interval", interval_s=every, params=params)
+
+
+def _task(
+    play: bool,
+    robot: EntityCfg,
+    *,
+    seconds: float,
+    pole: str,
+    upright: dict[str, RewardTermCfg],
+    pole_velocity: RewardTermCfg,
+    limits: dict[str, float],
+    push: EventTermCfg,
+) -> ManagerBasedRlEnvCfg:
+    """What both tasks share. `pole` is the upper one, `limits` are of the hinges' angles, rad."""
+
     def terms() -> dict[str, ObservationTermCfg]:
         return {
             "joint_pos": ObservationTermCfg(mdp.joint_pos_rel, noise=0.005),
@@ -91,28 +78,38 @@ def _observations(pole: str) -> dict[str, ObservationGroupCfg]:
             "last_action": ObservationTermCfg(mdp.last_action),
         }
 
-    return {
-        "policy": ObservationGroupCfg(terms=terms(), noise=True),
-        "critic": ObservationGroupCfg(terms=terms()),
-    }
-
-
-def _terminations(limits: dict[str, float]) -> dict[str, DoneTermCfg]:
-    fallen = {
-        f"fallen_{joint}": DoneTermCfg(mdp.joint_beyond, params={"joint": joint, "limit": limit})
-        for joint, limit in limits.items()
-    }
-    return {
-        "time_out": DoneTermCfg(mdp.time_out, time_out=True),
-        **fallen,
-        "off_track": DoneTermCfg(mdp.joint_beyond, params={"joint": "slide", "limit": 2.4}),
-    }
-
-
-def _events(play: bool, every: tuple[float, float], velocity: float) -> dict[str, EventTermCfg]:
-    events = {"jitter": EventTermCfg(mdp.jitter_joints, params={"pos": 0.05, "vel": 0.05})}
-    if not play:
-        events["push"] = EventTermCfg(
-            mdp.push_joint, mode="interval", interval_s=every, params={"joint": "slide", "velocity": velocity}
-        )
-    return events
+    ends = {**{f"fallen_{joint}": (joint, limit) for joint, limit in limits.items()}, "off_track": ("slide", 2.4)}
+    return ManagerBasedRlEnvCfg(
+        scene=SceneCfg(robots={"robot": robot}, ground=GroundCfg(collide=False)),
+        simulation=envs.SimulationCfg(dt=0.005),
+        num_envs=64 if play else 4096,
+        decimation=2,
+        episode_length_s=seconds,
+        actions={"cart": mdp.JointPositionActionCfg(joints="slide")},
+        observations={
+            "policy": envs.ObservationGroupCfg(terms=terms(), noise=True),
+            "critic": envs.ObservationGroupCfg(terms=terms()),
+        },
+        rewards={
+            "alive": RewardTermCfg(mdp.alive, weight=1.0),
+            **upright,
+            "cart_position": RewardTermCfg(mdp.joint_pos_l2, weight=-0.05, params={"joints": "slide"}),
+            "cart_velocity": RewardTermCfg(mdp.joint_vel_l2, weight=-0.005, params={"joints": "slide"}),
+            "pole_velocity": pole_velocity,
+            "action_rate": RewardTermCfg(mdp.action_rate_l2, weight=-0.005),
+        },
+        terminations={
+            "time_out": DoneTermCfg(mdp.time_out, time_out=True),
+            **{
+                name: DoneTermCfg(mdp.joint_beyond, params={"joint": joint, "limit": limit})
+                for name, (joint, limit) in ends.items()
+            },
+        },
+        events={
+            "jitter": EventTermCfg(mdp.jitter_joints, params={"pos": 0.05, "vel": 0.05}),
+            **({} if play else {"push": push}),
+        },
+        metrics={"cart_distance": envs.MetricTermCfg(mdp.joint_abs, params={"joint": "slide"})},
+        success=envs.SuccessTermCfg(mdp.survived),
+        camera="robot/side",
+    )

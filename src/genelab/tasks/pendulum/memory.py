@@ -1,9 +1,9 @@
 """Hold a place that was shown only at the beginning."""
 
 from genelab import mdp
-from genelab.envs import EventTermCfg, ManagerBasedRlEnvCfg, ObservationTermCfg, RewardTermCfg
+from genelab.envs import ManagerBasedRlEnvCfg, ObservationTermCfg, RewardTermCfg
 from genelab.mdp import UniformCommandCfg
-from genelab.tasks.pendulum.balance import single
+from genelab.tasks.pendulum.balance import pushes, single
 
 TARGET = "target"
 
@@ -27,7 +27,5 @@ def memory(play: bool = False) -> ManagerBasedRlEnvCfg:
     cfg.rewards["target_distance"] = RewardTermCfg(
         mdp.command_distance_l2, weight=-10.0, params={"command": TARGET, "joint": "slide"}
     )
-    cfg.events["push"] = EventTermCfg(
-        mdp.push_joint, mode="interval", interval_s=(0.5, 1.0), params={"joint": "slide", "velocity": 0.7}
-    )
+    cfg.events["push"] = pushes(every=(0.5, 1.0), velocity=0.7)
     return cfg

@@ -10,20 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from genelab import mdp
-from genelab.envs import (
-    ActionTermCfg,
-    CurriculumTermCfg,
-    DoneTermCfg,
-    EventTermCfg,
-    ManagerBasedRlEnvCfg,
-    MetricTermCfg,
-    ObservationGroupCfg,
-    ObservationTermCfg,
-    RewardTermCfg,
-    SimulationCfg,
-    SuccessTermCfg,
-)
+from genelab import envs, mdp
+from genelab.envs import CurriculumTermCfg, EventTermCfg, ManagerBasedRlEnvCfg, ObservationGroupCfg, ObservationTermCfg
 from genelab.mdp import VelocityCommandCfg
 from genelab.scene.mirror import MirrorTable
 from genelab.scene.scene import EntityCfg, GroundCfg, SceneCfg
@@ -52,9 +40,9 @@ class VelocityRobot:
     """Contact sensors by name, such as feet and thighs: the shapes (geoms) whose contact with the ground is sensed."""
     sensors: dict[str, SensorCfg] = field(default_factory=dict)
     """Further sensors, for terms of this robot's own."""
-    actions: dict[str, ActionTermCfg]
+    actions: dict[str, envs.ActionTermCfg]
     command: VelocityCommandCfg
-    rewards: dict[str, RewardTermCfg]
+    rewards: dict[str, envs.RewardTermCfg]
     critic: dict[str, ObservationTermCfg] = field(default_factory=dict)
     """What the critic sees besides the actor's observations and the velocity of the base."""
     history: int = 1
@@ -88,7 +76,7 @@ def velocity(table: VelocityRobot, *, rough: bool = False, play: bool = False) -
             terrain=TerrainCfg(sizes=dict(table.terrain_sizes), spread=play) if rough else None,
             sensors=_sensors(table, rough),
         ),
-        simulation=SimulationCfg(dt=0.002),
+        simulation=envs.SimulationCfg(dt=0.002),
         num_envs=64 if play else 4096,
         decimation=10,
         episode_length_s=20.0,
@@ -97,13 +85,13 @@ def velocity(table: VelocityRobot, *, rough: bool = False, play: bool = False) -
         observations=_observations(table, rough),
         rewards=table.rewards,
         terminations={
-            "time_out": DoneTermCfg(mdp.time_out, time_out=True),
-            "tilted": DoneTermCfg(mdp.tilted, params={"limit": math.radians(table.tilt_limit)}),
+            "time_out": envs.DoneTermCfg(mdp.time_out, time_out=True),
+            "tilted": envs.DoneTermCfg(mdp.tilted, params={"limit": math.radians(table.tilt_limit)}),
         },
         events=_events(table, play),
         curriculum={} if play else _curriculum(table, rough),
-        metrics={name: MetricTermCfg(func, params=command) for name, func in metrics.items()},
-        success=SuccessTermCfg(mdp.survived),
+        metrics={name: envs.MetricTermCfg(func, params=command) for name, func in metrics.items()},
+        success=envs.SuccessTermCfg(mdp.survived),
         camera=table.camera,
     )
 

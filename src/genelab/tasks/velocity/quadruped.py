@@ -88,10 +88,7 @@ def robust(*, feet: str, trunk: str) -> dict[str, Any]:
         "gains": (mdp.randomize_gains, {"low": 0.75, "high": 1.3, "shared": True}),
         "damping": (mdp.randomize_joints, {"field": "joint_damping", **joints}),
         "dry_friction": (mdp.randomize_joints, {"field": "joint_friction", **joints}),
-        "mass": (
-            mdp.randomize_mass,
-            {"bodies": ".*", "low": 0.9, "high": 1.3, "operation": "scale", "shared": True},
-        ),
+        "mass": (mdp.randomize_mass, {"bodies": ".*", "low": 0.9, "high": 1.3, "operation": "scale", "shared": True}),
         "com": (mdp.randomize_com, {"bodies": trunk, "offset": (0.03, 0.03, 0.03)}),
         "friction": (mdp.randomize_friction, {"geoms": feet, "low": 0.4, "high": 1.2}),
         "contacts": (mdp.randomize_contacts, {"geoms": f"{feet}|ground", **soft}),
