@@ -62,20 +62,29 @@ class JointPositionActionCfg(JointActionCfg):
     kind: JointActionKind = "position"
 
 
-class JointAction(ActionTerm):
+class JointTerm(ActionTerm):
+    """Base of terms that write the controls of actuators of one kind, those of the joints that their config names."""
+
+    def __init__(self, name: str, cfg: Any, env: ManagerBasedRlEnv, kind: JointActionKind, dim: int | None = None):
+        robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
+        self._joint_ids = match_joints(cfg.joints, robot)
+        self.joint_names = [robot.joint_names[j] for j in self._joint_ids]
+        super().__init__(name, cfg, env, len(self._joint_ids) if dim is None else dim)
+        self._joints = index_of(self._joint_ids, env.device)
+        self._actuator_ids = actuators_of(robot, self.joint_names, kind)
+        self._actuators = index_of(self._actuator_ids, env.device)
+
+
+class JointAction(JointTerm):
     """Writes the controls of the actuators of the chosen joints, in joint order."""
 
     cfg: JointActionCfg
 
     def __init__(self, name: str, cfg: JointActionCfg, env: ManagerBasedRlEnv):
-        robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
-        joints = match_joints(cfg.joints, robot)
-        self.joint_names = [robot.joint_names[j] for j in joints]
-        super().__init__(name, cfg, env, len(joints))
+        super().__init__(name, cfg, env, cfg.kind)
+        robot, joints = self._robot, self._joint_ids
         turning = {env.scene.model.joint(robot.layout.joint_ids[j]).type[0] == _HINGE for j in joints}
         self.unit = " or ".join(_UNITS[cfg.kind, turns] for turns in sorted(turning, reverse=True))
-        self._joints = index_of(joints, env.device)
-        self._actuators = index_of(actuators_of(robot, self.joint_names, cfg.kind), env.device)
         default = robot.default_joint_pos[self._joints]
         self._offset = default if cfg.kind == "position" and cfg.default_offset else torch.zeros_like(default)
         self._scales: list[float] | None = None
@@ -139,12 +148,7 @@ class ActuatorAction(ActionTerm):
         self.env.engine.ctrl[:, self._actuators] = self.cfg.scale * action
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "dim": self.dim,
-            "entity": self._robot.name,
-            "actuators": self.actuator_names,
-            "scale": self.cfg.scale,
-        }
+        return {"dim": self.dim, "entity": self._robot.name, "actuators": self.actuator_names, "scale": self.cfg.scale}
 
 
 def actuators_of(robot: Entity, joint_names: Sequence[str], kind: JointActionKind) -> list[int]:

@@ -11,9 +11,8 @@ from genelab.core.ranges import Positive
 from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.entity import Entity, index_of
 from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.managers import ActionTerm
-from genelab.envs.terms import match_joints, match_names, owner_of
-from genelab.mdp.actions import actuators_of
+from genelab.envs.terms import match_names
+from genelab.mdp.actions import JointTerm
 
 
 @dataclass(kw_only=True)
@@ -42,24 +41,20 @@ class HandDisplacementActionCfg(ActionTermCfg):
         return HandDisplacementAction(name, self, env)
 
 
-class HandDisplacementAction(ActionTerm):
+class HandDisplacementAction(JointTerm):
     """See `HandDisplacementActionCfg`."""
 
     unit = "m"
     cfg: HandDisplacementActionCfg
 
     def __init__(self, name: str, cfg: HandDisplacementActionCfg, env: ManagerBasedRlEnv):
-        robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
-        joints = match_joints(cfg.joints, robot)
+        super().__init__(name, cfg, env, "position", dim=3)
+        robot, joints = self._robot, self._joint_ids
         [hand] = match_names(cfg.hand, robot.body_names, "body", robot.name)
-        super().__init__(name, cfg, env, dim=3)
-        self.joint_names = [robot.joint_names[j] for j in joints]
-        self._joints = index_of(joints, env.device)
         self._hand, self._body = hand, int(robot.layout.body_ids[hand])
         self._dofs = index_of(robot.layout.qvel_ids[joints], env.device)
-        servos = actuators_of(robot, self.joint_names, "position")
-        self._servos = index_of(servos, env.device)
-        self._kp = torch.tensor(env.scene.model.actuator_gainprm[servos, 0], dtype=torch.float32, device=env.device)
+        kp = env.scene.model.actuator_gainprm[self._actuator_ids, 0]
+        self._kp = torch.tensor(kp, dtype=torch.float32, device=env.device)
         self._gravity_torque = GravityTorque(env, robot, joints)
         self._ridge = cfg.damping**2 * torch.eye(6, device=env.device)
         env.engine.reset(torch.arange(env.num_envs, device=env.device))
@@ -74,7 +69,7 @@ class HandDisplacementAction(ActionTerm):
         transposed = jacobian.transpose(1, 2)
         step = (transposed @ torch.linalg.solve(jacobian @ transposed + self._ridge, wanted)).squeeze(-1)
         step = step.clamp(-self.cfg.max_joint_step, self.cfg.max_joint_step)
-        engine.ctrl[:, self._servos] = robot.joint_pos[:, self._joints] + step - self._gravity_torque() / self._kp
+        engine.ctrl[:, self._actuators] = robot.joint_pos[:, self._joints] + step - self._gravity_torque() / self._kp
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -104,32 +99,22 @@ class GripperActionCfg(ActionTermCfg):
         return GripperAction(name, self, env)
 
 
-class GripperAction(ActionTerm):
+class GripperAction(JointTerm):
     """See `GripperActionCfg`."""
 
     unit = "m"
     cfg: GripperActionCfg
 
     def __init__(self, name: str, cfg: GripperActionCfg, env: ManagerBasedRlEnv):
-        robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
-        joints = match_joints(cfg.joints, robot)
-        super().__init__(name, cfg, env, dim=1)
-        self.joint_names = [robot.joint_names[j] for j in joints]
-        self._joints = index_of(joints, env.device)
-        self._servos = index_of(actuators_of(robot, self.joint_names, "position"), env.device)
-        self._low, self._high = robot.joint_limits[self._joints].unbind(-1)
+        super().__init__(name, cfg, env, "position", dim=1)
+        self._low, self._high = self._robot.joint_limits[self._joints].unbind(-1)
 
     def apply(self, action: Tensor) -> None:
         mean = self._robot.joint_pos[:, self._joints].mean(dim=1, keepdim=True)
-        self.env.engine.ctrl[:, self._servos] = (mean + self.cfg.scale * action).clamp(self._low, self._high)
+        self.env.engine.ctrl[:, self._actuators] = (mean + self.cfg.scale * action).clamp(self._low, self._high)
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "dim": self.dim,
-            "entity": self._robot.name,
-            "joints": self.joint_names,
-            "scale": self.cfg.scale,
-        }
+        return {"dim": self.dim, "entity": self._robot.name, "joints": self.joint_names, "scale": self.cfg.scale}
 
 
 class GravityTorque:

@@ -36,12 +36,7 @@ class ScatterJoints(StatefulTerm):
     Slides without limits stay at their defaults.
     """
 
-    def __init__(
-        self,
-        env: ManagerBasedRlEnv,
-        circle: Interval = (-math.pi, math.pi),
-        entity: EntityRef | None = None,
-    ):
+    def __init__(self, env: ManagerBasedRlEnv, circle: Interval = (-math.pi, math.pi), entity: EntityRef | None = None):
         self._entity = entity or env.robot
         self._entity.refuse_ball_joints("ScatterJoints")
         hinge = env.scene.model.jnt_type[self._entity.layout.joint_ids] == mujoco.mjtJoint.mjJNT_HINGE.value

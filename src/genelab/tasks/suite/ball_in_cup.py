@@ -15,12 +15,13 @@ def catch(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swing the ball up and catch it in the cup. Every episode starts with the ball hanging at rest."""
     return suite_task(
         "ball_in_cup",
+        play,
         times=(0.002, 10),
         observations={"position": mdp.joint_pos, "velocity": mdp.generalized_vel},
         reward=caught,
+        start=None,
         indicator=True,
         camera="cam0",
-        play=play,
     )
 
 

@@ -21,13 +21,13 @@ AnyTermCfg = TypeVar("AnyTermCfg", bound=envs.TermCfg)
 
 def suite_task(
     model: str | Call,
+    play: bool,
     *,
     times: tuple[float, int],
     observations: dict[str, Call],
     reward: Call,
-    camera: str,
-    play: bool,
-    start: Call | None = None,
+    camera: str = "fixed",
+    start: Call | None = mdp.ScatterJoints,
     sensors: tuple[str, ...] = (),
     target: envs.CommandTermCfg | None = None,
     target_radius: float = 0.0,
@@ -35,6 +35,7 @@ def suite_task(
 ) -> ManagerBasedRlEnvCfg:
     """A task with a model of the suite, given by its name, a physics time step, seconds, and steps per control step.
 
+    Episodes start with joints anywhere within their limits; with a `start` of None, in the model's own pose.
     The reward of a control step is between 0 and 1. One that is an `indicator` is 1 where the task is done, and an
     episode that ends there is a success.
     """

@@ -12,15 +12,9 @@ from genelab.tasks.suite.base import Call, small_control, suite_task, variant
 
 
 def _task(play: bool, reward: Call, start: Call) -> ManagerBasedRlEnvCfg:
+    seen = {"position": position, "velocity": mdp.generalized_vel}
     return suite_task(
-        "cartpole",
-        times=(0.01, 1),
-        observations={"position": position, "velocity": mdp.generalized_vel},
-        reward=reward,
-        start=start,
-        indicator=reward is balanced,
-        camera="fixed",
-        play=play,
+        "cartpole", play, times=(0.01, 1), observations=seen, reward=reward, start=start, indicator=reward is balanced
     )
 
 

@@ -38,16 +38,15 @@ def _task(
     ring = RingCommandCfg(middle=HINGE, plane="xz", low=(TIP, -math.pi), high=(TIP, math.pi), marker="target")
     return suite_task(
         model,
+        play,
         times=(0.005, 4),
         observations={"position": position, "velocity": mdp.generalized_vel, "touch": felt, **(aim or {})},
         reward=reward,
-        start=mdp.ScatterJoints,
         sensors=TOUCH,
         target=ring if aim else None,
         target_radius=radius,
         indicator=bool(aim),
         camera="cam0",
-        play=play,
     )
 
 

@@ -20,6 +20,7 @@ def swim(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swim to a target with the mouth, upright. The fish starts turned anyhow, the target is anywhere around."""
     return suite_task(
         "fish",
+        play,
         times=(0.002, 20),
         observations={
             "joint_angles": mdp.joint_pos,
@@ -32,7 +33,6 @@ def swim(play: bool = False) -> ManagerBasedRlEnvCfg:
         target=PlaceCommandCfg(low=(-0.4, -0.4, 0.1), high=(0.4, 0.4, 0.3), marker="target"),
         target_radius=0.04,
         camera="tracking_top",
-        play=play,
     )
 
 

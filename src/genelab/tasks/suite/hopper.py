@@ -16,20 +16,12 @@ TOUCH = ("touch_toe", "touch_heel")
 
 
 def _task(play: bool, reward: Call) -> ManagerBasedRlEnvCfg:
-    return suite_task(
-        "hopper",
-        times=(0.005, 4),
-        observations={
-            "position": partial(mdp.joint_pos, skip=1),
-            "velocity": mdp.generalized_vel,
-            "touch": partial(mdp.touch, touch_sensors=TOUCH),
-        },
-        reward=reward,
-        sensors=TOUCH,
-        start=mdp.ScatterJoints,
-        camera="cam0",
-        play=play,
-    )
+    seen = {
+        "position": partial(mdp.joint_pos, skip=1),
+        "velocity": mdp.generalized_vel,
+        "touch": partial(mdp.touch, touch_sensors=TOUCH),
+    }
+    return suite_task("hopper", play, times=(0.005, 4), observations=seen, reward=reward, sensors=TOUCH, camera="cam0")
 
 
 def standing(env: ManagerBasedRlEnv, height: Interval = HEIGHT) -> Tensor:

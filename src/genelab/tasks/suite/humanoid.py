@@ -17,6 +17,7 @@ LIMBS = ("left_hand", "left_foot", "right_hand", "right_foot")
 def _task(play: bool, speed: float) -> ManagerBasedRlEnvCfg:
     return suite_task(
         "humanoid",
+        play,
         times=(0.005, 5),
         observations={
             "joint_angles": mdp.joint_pos,
@@ -27,8 +28,8 @@ def _task(play: bool, speed: float) -> ManagerBasedRlEnvCfg:
             "velocity": mdp.generalized_vel,
         },
         reward=partial(upright_at_speed, speed=speed),
+        start=None,
         camera="side",
-        play=play,
     )
 
 

@@ -16,16 +16,9 @@ ANGLE = math.radians(8.0)
 
 def swingup(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swing the pole up and hold it. The motor is too weak to lift it at once; only an upright pole is rewarded."""
-    return suite_task(
-        "pendulum",
-        times=(0.01, 2),
-        observations={"orientation": orientation, "velocity": mdp.generalized_vel},
-        reward=upright,
-        start=partial(mdp.ScatterJoints, circle=(0.0, math.pi)),
-        indicator=True,
-        camera="fixed",
-        play=play,
-    )
+    seen = {"orientation": orientation, "velocity": mdp.generalized_vel}
+    start = partial(mdp.ScatterJoints, circle=(0.0, math.pi))
+    return suite_task("pendulum", play, times=(0.01, 2), observations=seen, reward=upright, start=start, indicator=True)
 
 
 def orientation(env: ManagerBasedRlEnv) -> Tensor:

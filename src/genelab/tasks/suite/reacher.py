@@ -21,15 +21,13 @@ def easy(play: bool = False, radius: float = 0.05) -> ManagerBasedRlEnvCfg:
     ring = RingCommandCfg(middle=(0.0, 0.0, 0.01), plane="xy", low=low, high=high, marker="target")
     return suite_task(
         "reacher",
+        play,
         times=(0.005, 4),
         observations={"position": mdp.joint_pos, "to_target": to_target, "velocity": mdp.generalized_vel},
         reward=partial(reached, radii=radius + FINGER),
-        start=mdp.ScatterJoints,
         target=ring,
         target_radius=radius,
         indicator=True,
-        camera="fixed",
-        play=play,
     )
 
 

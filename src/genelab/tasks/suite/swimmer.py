@@ -24,21 +24,17 @@ def swimmer6(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swim to a target with the nose. The target is elsewhere in every episode, sometimes near."""
     low, high = (-2.0, -2.0, 0.05), (2.0, 2.0, 0.05)
     place = PlaceCommandCfg(low=low, high=high, near_share=0.2, near_size=0.15, marker="target")
+    joints = partial(mdp.joint_pos, skip=3)
     return suite_task(
         partial(chain, links=6),
+        play,
         times=(0.003, 10),
-        observations={
-            "joints": partial(mdp.joint_pos, skip=3),
-            "to_target": nose_to_target,
-            "body_velocities": body_velocities,
-        },
+        observations={"joints": joints, "to_target": nose_to_target, "body_velocities": body_velocities},
         reward=near_target,
-        start=mdp.ScatterJoints,
         target=place,
         target_radius=RADIUS,
         indicator=True,
         camera="tracking1",
-        play=play,
     )
 
 

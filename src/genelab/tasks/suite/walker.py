@@ -14,15 +14,9 @@ from genelab.tasks.suite.base import body, suite_task, variant
 
 def stand(play: bool = False, speed: float = 0.0) -> ManagerBasedRlEnvCfg:
     """Stand up and stay upright. Episodes start in random poses."""
-    return suite_task(
-        "walker",
-        times=(0.0025, 10),
-        observations={"orientations": orientations, "height": height, "velocity": mdp.generalized_vel},
-        reward=partial(upright_at_speed, speed=speed),
-        start=mdp.ScatterJoints,
-        camera="side",
-        play=play,
-    )
+    seen = {"orientations": orientations, "height": height, "velocity": mdp.generalized_vel}
+    reward = partial(upright_at_speed, speed=speed)
+    return suite_task("walker", play, times=(0.0025, 10), observations=seen, reward=reward, camera="side")
 
 
 walk = variant(stand, "Walk forwards, upright. Episodes start in random poses.", speed=1.0)
