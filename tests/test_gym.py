@@ -170,7 +170,7 @@ def test_gymnasiums_normalisation_of_observations_works() -> None:
 
 def test_presets_are_arguments_of_make() -> None:
     env = gymnasium.make("genelab/Genelab-Velocity-Flat-Unitree-Go1-v0", preset="cpu")
-    assert env.unwrapped.env.cfg.decimation == 4  # type: ignore[attr-defined]
+    assert env.unwrapped.env.cfg.decimation == 3  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,10 @@ def reason(error: Exception) -> str:
 
 
 def hint(name: str, valid: Iterable[str]) -> str:
-    """``" (did you mean 'x'?)"`` for the valid name closest to `name`, or the empty string."""
-    names = list(valid)
-    folded = {n.lower(): n for n in names}
+    """``" (did you mean 'x'?)"`` for the valid name closest to `name`, else the shortest with `name` in it, or ""."""
+    folded = {n.lower(): n for n in valid}
     close = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.5)
+    close = close or sorted((n for n in folded if name and name.lower() in n), key=len)
     return f" (did you mean '{folded[close[0]]}'?)" if close else ""
 
 

@@ -86,6 +86,11 @@ class RingCommand(PlaceCommand):
 
     cfg: RingCommandCfg  # type: ignore[assignment]
 
+    def sliders(self) -> list[tuple[str, float, float]]:
+        far = max(map(abs, (self.cfg.low[0], self.cfg.high[0])))
+        reach = [far * (axis in self.cfg.plane) for axis in "xyz"]
+        return [(axis, at - r, at + r) for axis, at, r in zip("xyz", self.cfg.middle, reach, strict=True)]
+
     def resample(self, env_ids: Tensor) -> None:
         UniformCommand.resample(self, env_ids)
         distance, angle, _ = self.command[env_ids].unbind(dim=1)
