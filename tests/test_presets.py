@@ -44,10 +44,10 @@ def test_the_shaping_of_the_go1_is_in_its_cpu_preset_only() -> None:
     assert not set(AIDS) & set(resolve(GO1, preset="reference").env_cfg.rewards)
     shaped = resolve(GO1, preset="cpu").env_cfg
     assert list(shaped.rewards) == [*find(GO1).env_cfg().rewards, *AIDS]
-    assert [shaped.rewards[name].weight for name in AIDS] == [4.0, 2.0]
+    assert [shaped.rewards[name].weight for name in AIDS] == [2.0, 2.0]
     assert shaped.rewards["joint_acc"].ramp == shaped.rewards["action_rate"].ramp
-    assert shaped.rewards["joint_acc"].ramp == RampCfg(start=0.05, end=1.0, steps=3600)
-    assert shaped.commands["velocity"].ramp == RampCfg(start=0.3, end=1.0, steps=1800)
+    assert shaped.rewards["joint_acc"].ramp == RampCfg(start=0.05, end=1.0, steps=4320)
+    assert shaped.commands["velocity"].ramp == RampCfg(start=0.3, end=1.0, steps=2160)
 
 
 def test_a_user_overrides_what_a_preset_added_and_the_preset_stays_as_it_is() -> None:
@@ -59,12 +59,12 @@ def test_a_user_overrides_what_a_preset_added_and_the_preset_stays_as_it_is() ->
     changed = resolve(GO1, preset="cpu", overrides=typed).env_cfg.rewards
     assert (changed["trot"].weight, changed["joint_acc"].ramp.steps, changed["progress"].ramp) == (7.0, 12, None)
     again = resolve(GO1, preset="cpu").env_cfg.rewards
-    assert (again["trot"].weight, again["joint_acc"].ramp.steps, again["progress"].ramp.steps) == (2.0, 3600, 3600)
+    assert (again["trot"].weight, again["joint_acc"].ramp.steps, again["progress"].ramp.steps) == (2.0, 4320, 8640)
 
 
 def test_a_preset_that_is_played_leaves_its_training_aids_out() -> None:
     played, task = resolve(GO1, play=True, preset="cpu").env_cfg, find(GO1).env_cfg(play=True)
-    task.simulation.dt, task.decimation = 0.005, 4
+    task.simulation.dt, task.decimation, task.simulation.iterations = 0.02 / 3, 3, 4
     assert played == task
 
 
@@ -112,7 +112,7 @@ def test_an_evaluation_has_what_a_preset_adds_to_the_task_and_no_aids_to_trainin
     assert cfg.commands["bend"] == UniformCommandCfg(low=(0.0,), high=(1.0,))
     assert cfg.commands["velocity"] == VelocityCommandCfg(lin_x=(0.0, 2.0))
     assert cfg.metrics["tilt"] == MetricTermCfg(mdp.tilt_l2)
-    assert (cfg.simulation.dt, cfg.decimation) == (0.005, 4)
+    assert (cfg.simulation.dt, cfg.decimation) == (0.02 / 3, 3)
     for kind in ("rewards", "terminations", "events", "curriculum"):
         assert getattr(cfg, kind) == getattr(task, kind), kind
 
@@ -122,6 +122,7 @@ def test_a_training_environment_gets_all_that_a_run_stored(generous: str) -> Non
     rebuilt = resolve(GO1, preset="reference")
     apply_run_changes(rebuilt, json.loads(json.dumps(trained.env_changes())))
     rebuilt.env_cfg.num_envs = trained.env_cfg.num_envs
+    rebuilt.env_cfg.simulation.iterations = trained.env_cfg.simulation.iterations  # the solver's are not the policy's
     assert rebuilt.env_cfg == trained.env_cfg
 
 
@@ -130,7 +131,7 @@ def test_a_policy_trained_with_shaping_is_evaluated_without(tmp_path: Path, trai
     _, inference, _ = setup_policy(GO1, tmp_path / "run/model_final.pt", [], num_envs=2, say=lambda line: None)
     env = inference.env
     assert list(env.cfg.rewards) == list(find(GO1).env_cfg(play=True).rewards)
-    assert env.cfg.decimation == 4
+    assert env.cfg.decimation == 3
     env.close()
 
 

@@ -44,5 +44,5 @@ def hint(name: str, valid: Iterable[str]) -> str:
 def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     """The error for a name that does not exist, with the nearest one that does, or all of them when they are few."""
     names = sorted(valid)
-    few = f" (there is {', '.join(names)})" if 0 < len(names) <= 8 else ""
-    return UserError(f"unknown {kind} '{name}'{hint(name, names) or few}")
+    some = f"there is {', '.join(names)}" if len(names) <= 8 else f"there are {len(names)}: {', '.join(names[:5])}, …"
+    return UserError(f"unknown {kind} '{name}'{hint(name, names) or (f' ({some})' if names else '')}")

@@ -49,7 +49,7 @@ class PPO(RslRlPPO, Method):
     def __init__(self, actor: Any, critic: Any, storage: RolloutStorage, cfg: RslRlPpoCfg, device: str):
         self.cfg = cfg
         self._max_learning_rate = cfg.max_learning_rate if cfg.schedule == "adaptive" else cfg.learning_rate
-        settings = {name: value for name, value in vars(cfg).items() if name in _RSL_RL_SETTINGS}
+        settings = {name: getattr(cfg, name) for name in _RSL_RL_SETTINGS if hasattr(cfg, name)}
         settings["num_mini_batches"] = cfg.mini_batches(storage.num_envs * storage.num_transitions_per_env)
         super().__init__(actor, critic, storage, **settings, device=device)
         self.value_normalizer = EmpiricalNormalization(1).to(device) if cfg.normalize_v_targets else None
