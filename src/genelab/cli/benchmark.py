@@ -27,7 +27,9 @@ def benchmark(
 
     chosen = directory() / "suite.json" if suite == "bundled" else Path(suite)
     earlier = directory() / "reference.json" if reference == "bundled" else Path(reference) if reference else None
-    report = run_benchmark(BenchmarkRequest(chosen, out, earlier, tolerance, episodes), say)
+    report = run_benchmark(
+        BenchmarkRequest(chosen, out=out, reference=earlier, tolerance=tolerance, episodes=episodes), say
+    )
     if out is not None:
         say(f"report: {out}")
     return 0 if report["passed"] else 1

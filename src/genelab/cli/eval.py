@@ -33,7 +33,18 @@ def evaluate(
     from genelab.experiment.evaluate import EvalRequest, run_evaluation
 
     overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim)
-    request = EvalRequest(task, checkpoint, overrides, num_envs, episodes, seed, deterministic, noise, max_steps, out)
+    request = EvalRequest(
+        task,
+        checkpoint,
+        overrides,
+        num_envs=num_envs,
+        episodes=episodes,
+        seed=seed,
+        deterministic=deterministic,
+        noise=noise,
+        max_steps=max_steps,
+        out=out,
+    )
     record = run_evaluation(request, say)
     metrics = record["metrics"]
     say(

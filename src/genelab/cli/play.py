@@ -49,6 +49,17 @@ def play(
     vis = vis or viewer is not None
     overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
     request = PlayRequest(
-        task, overrides, agent, checkpoint, num_envs, max_steps, video, seed, viewer or "native", host, port, prof
+        task,
+        overrides,
+        agent,
+        checkpoint,
+        num_envs=num_envs,
+        max_steps=max_steps,
+        video=video,
+        seed=seed,
+        viewer=viewer or "native",
+        host=host,
+        port=port,
+        prof=prof,
     )
     run_playback(request, say)

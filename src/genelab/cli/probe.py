@@ -30,7 +30,8 @@ def probe(
     from genelab.experiment.probe import ProbeRequest, run_probe
 
     overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim)
-    record = run_probe(ProbeRequest(task, checkpoint, overrides, num_envs, seconds, seed, out), say)
+    request = ProbeRequest(task, checkpoint, overrides, num_envs=num_envs, seconds=seconds, seed=seed, out=out)
+    record = run_probe(request, say)
     rows = []
     for row in record["directions"]:
         achieved = "-" if row["achieved"] is None else f"{row['achieved']:+.3f}"

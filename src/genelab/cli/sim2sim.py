@@ -49,7 +49,17 @@ def sim2sim(
     chosen = [name.strip() for names in engines or ["mujoco,genesis"] for name in names.split(",") if name.strip()]
     names, tested, overrides = tuple(dict.fromkeys(chosen)), tuple(runs or ()), shortcuts(ctx.obj, gpu=gpu, dt=dt)
     request = Sim2SimRequest(
-        task, checkpoint, names, episodes, seed, margin, pushes, attribute, matrix=tested, overrides=overrides, out=out
+        task,
+        checkpoint,
+        names,
+        episodes=episodes,
+        seed=seed,
+        margin=margin,
+        pushes=pushes,
+        attribute=attribute,
+        matrix=tested,
+        overrides=overrides,
+        out=out,
     )
     record = run_sim2sim(request, say)
     _print(record)

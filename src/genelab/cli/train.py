@@ -70,7 +70,9 @@ def train(
     command = shlex.join(["genelab", *sys.argv[1:]])
     settings = {"episodes": eval_episodes, "num_envs": eval_num_envs, "seed": eval_seed}
     evaluation = _evaluation(eval_every, settings)
-    request = training.TrainRequest(task, overrides, preset, backend, log_dir, checkpoint, command, evaluation)
+    request = training.TrainRequest(
+        task, overrides, preset, backend, log_dir=log_dir, checkpoint=checkpoint, command=command, evaluation=evaluation
+    )
     if seeds is not None:
         if any(path.replace("-", "_") == "agent.seed" for path, _ in overrides):
             raise UserError("--seeds and --seed exclude each other (agent.seed is the same)")

@@ -55,7 +55,8 @@ class ActionTerm(Stateful):
         self.delay[env_ids] = self.env.streams.integers(self.stream, (len(env_ids),), low, high)
 
     def reset(self, env_ids: Tensor) -> None:
-        self.recent[:, env_ids] = 0.0
+        if len(self.recent) > 1:
+            self.recent[:, env_ids] = 0.0
         if self.cfg.latency[1] > 0:
             self.draw_delay(env_ids, *self.cfg.latency)
 
