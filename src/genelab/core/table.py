@@ -1,10 +1,11 @@
 """Tables: the one way to print them on a terminal, and as markdown in the documents."""
 
-import io
 import re
 import shutil
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 UNBOUNDED = 100_000
@@ -34,25 +35,18 @@ class Table:
 
     def text(self, width: int | None = None) -> str:
         """For so many columns, where cells wrap if they must, or as wide as it is (None). Leaves out empty columns."""
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
         shown = [n for n in range(len(self.columns)) if not self.rows or any(cell(row[n]) for row in self.rows)]
-        names = [self.columns[n] for n in shown]
-        cells = [[cell(row[n]) for n in shown] for row in self.rows]
-        widths = _widths(list(zip(names, *cells, strict=True)), width or UNBOUNDED)
-        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for number, (name, wide) in enumerate(zip(names, widths, strict=True)):
-            numeric = bool(cells) and all(_is_number(row[number]) for row in cells)
-            table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold", width=wide)
-        for row in cells:
-            table.add_row(*map(Text, row))
-        out = io.StringIO()
-        Console(file=out, width=width or UNBOUNDED, color_system=None).print(table)
-        lines = [line.rstrip() for line in out.getvalue().splitlines()]
-        return "\n".join([self.title, *lines] if self.title else lines)
+        columns = [(self.columns[n], *(cell(row[n]) for row in self.rows)) for n in shown]
+        widths = _widths(columns, width or UNBOUNDED)
+        folded = [[_folded(text, wide) for text in texts] for texts, wide in zip(columns, widths, strict=True)]
+        numeric = [len(texts) > 1 and all(map(_is_number, texts[1:])) for texts in columns]
+        lines = [self.title] if self.title else []
+        for number, row in enumerate(zip(*folded, strict=True)):
+            for parts in zip_longest(*row, fillvalue=""):
+                lines.append((" " * GAP).join(map(_aligned, parts, widths, numeric)).rstrip())
+            if number == 0:
+                lines.append("─" * (sum(widths) + GAP * (len(widths) - 1)))
+        return "\n".join(lines)
 
     def with_column(self, after: str, name: str, values: Sequence[Any]) -> "Table":
         """The same table with one more column behind another one."""
@@ -112,6 +106,17 @@ def _widths(columns: list[tuple[str, ...]], room: int) -> list[int]:
         while sum(widths) > room and (wide := [n for n in giving if widths[n] > least[n]]):
             widths[max(wide, key=lambda n: widths[n])] -= 1
     return widths
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """A cell as lines of at most so many characters: broken between words, and within a word that is longer."""
+    if len(text) <= width and "\n" not in text:
+        return [text]
+    return [line for part in text.splitlines() for line in textwrap.wrap(part, width, break_on_hyphens=False) or [""]]
+
+
+def _aligned(text: str, width: int, right: bool) -> str:
+    return text.rjust(width) if right else text.ljust(width)
 
 
 def _is_number(text: str) -> bool:
