@@ -384,6 +384,25 @@ def test_the_number_of_physics_threads_changes_nothing():
         assert torch.equal(a.step(action)[0]["policy"], b.step(action)[0]["policy"])
 
 
+def test_a_step_computes_on_one_torch_thread_so_that_physics_has_the_others():
+    seen = []
+
+    def threads(env: ManagerBasedRlEnv) -> Tensor:
+        seen.append(torch.get_num_threads())
+        return torch.zeros(env.num_envs)
+
+    cfg = config()
+    cfg.rewards["threads"] = RewardTermCfg(threads, weight=1.0)
+    env = ManagerBasedRlEnv(cfg)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        env.step(torch.zeros(4, 1))
+        assert (seen[-1], torch.get_num_threads()) == (1, 2)
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_randomised_episode_starts_are_spread_over_the_episode():
     env = make(num_envs=400)
     env.randomize_episode_start()

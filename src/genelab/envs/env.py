@@ -30,6 +30,7 @@ from genelab.core.records import stored
 from genelab.core.rng import Streams
 from genelab.core.table import Table
 from genelab.core.tensors import restore, stored_tensor
+from genelab.core.threads import one_torch_thread
 from genelab.engines import make_engine
 from genelab.engines.pictures import Mark
 from genelab.envs import managers
@@ -162,6 +163,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self._note_faults()
         return self.obs
 
+    @one_torch_thread()
     @torch.no_grad()
     def step(self, action: Tensor) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor, dict[str, Any]]:
         """Advance one control step.
