@@ -59,7 +59,12 @@ _ROBUST = quadruped.robust(feet="robot/.*_foot", trunk="trunk")
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": _FLAT_CPU,
     # To be started from a policy that walks: in worlds that differ from the start, none is found.
-    "robust": {**quadruped.cpu_preset(GO1, worlds=512, iterations=400, layers=_LARGE), **_ROBUST},
+    "robust": {
+        **quadruped.cpu_preset(GO1, worlds=512, iterations=1500, layers=_LARGE),
+        **_ROBUST,
+        "env.rewards.progress": quadruped.shaping("feet", iterations=500)["env.rewards.progress"],
+        "agent.algorithm.entropy_coef": 0.002,
+    },
     "long": {
         **quadruped.cpu_preset(GO1, worlds=512, iterations=2400, layers=_LARGE),
         **_SHAPING,

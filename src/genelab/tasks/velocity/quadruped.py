@@ -82,13 +82,13 @@ def robust(*, feet: str, trunk: str) -> dict[str, Any]:
     `feet` matches the geoms that walk, by their names in the scene, and `trunk` is the body that may carry something.
     One draw holds for all joints of a robot: draws of their own would cancel out.
     """
-    joints: dict[str, Any] = {"low": 0.4, "high": 2.2, "shared": True}
+    joints: dict[str, Any] = {"low": 0.4, "high": 2.6, "shared": True}
     soft = {"time_constant": (1.0, 2.0), "impedance": (0.2, 0.9), "depth": (0.001, 0.015)}
     table: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
-        "gains": (mdp.randomize_gains, {"low": 0.75, "high": 1.3, "shared": True}),
+        "gains": (mdp.randomize_gains, {"low": 0.7, "high": 1.35, "shared": True}),
         "damping": (mdp.randomize_joints, {"field": "joint_damping", **joints}),
         "dry_friction": (mdp.randomize_joints, {"field": "joint_friction", **joints}),
-        "mass": (mdp.randomize_mass, {"bodies": ".*", "low": 0.9, "high": 1.3, "operation": "scale", "shared": True}),
+        "mass": (mdp.randomize_mass, {"bodies": ".*", "low": 0.9, "high": 1.4, "operation": "scale", "shared": True}),
         "com": (mdp.randomize_com, {"bodies": trunk, "offset": (0.03, 0.03, 0.03)}),
         "friction": (mdp.randomize_friction, {"geoms": feet, "low": 0.4, "high": 1.2}),
         "contacts": (mdp.randomize_contacts, {"geoms": f"{feet}|ground", **soft}),
