@@ -9,7 +9,7 @@ DEMO := demo
 NODE := examples/deploy/node
 TASK := GeneLab-Inverted-Pendulum-v0
 
-.PHONY: setup suite engines demo node chromium test lint format bench soak clean
+.PHONY: setup suite engines demo node chromium test lint format bench soak docs clean
 
 setup: $(STAMP) suite
 
@@ -78,9 +78,14 @@ bench: setup
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/sb3_throughput.py
 
+# The documentation as a site. The pages open from the disk; the search box needs a server.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html, or run $(BIN)/mkdocs serve and open http://127.0.0.1:8000 to search it"
+
 # Minutes of attacks: kills, damaged and wrong files, fuzzed overrides, faults of the environment.
 soak: setup
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attacks.soak --out results/soak.json
 
 clean:
-	rm -rf $(VENV) $(DEMO) build dist
+	rm -rf $(VENV) $(DEMO) build dist site

@@ -35,11 +35,20 @@ class Film:
     crop: str
     """Width, height, left and top of what is shown, of the small picture."""
     colours: int = 96
+    """Of a GIF."""
+    form: str = "gif"
+    """``gif``, or ``webp``, whose files are smaller."""
+
+    def file(self, name: str) -> str:
+        return f"{name}.{self.form}"
 
 
 FILMS = {
     "go1": Film("Genelab-Velocity-Flat-Unitree-Go1-v0", 0, 10, 60, 4, 12.5, "640:360:0:90", colours=64),
     "franka": Film("GeneLab-Franka-Pick-And-Place-v0", 4, 0, 90, 2, 10, "640:440:0:20"),
+    "pendulum": Film("GeneLab-Inverted-Pendulum-v0", 0, 0, 60, 4, 25, "640:360:0:60", form="webp"),
+    "double-pendulum": Film("GeneLab-Double-Inverted-Pendulum-v0", 0, 0, 60, 4, 25, "640:400:0:20", form="webp"),
+    "go1-rough": Film("Genelab-Velocity-Rough-Unitree-Go1-v0", 0, 10, 60, 4, 12.5, "640:360:0:90", form="webp"),
 }
 
 
@@ -59,13 +68,15 @@ def frames(task: str, seed: int, steps: range) -> Iterator[np.ndarray]:
 
 
 def film(name: str) -> Path:
-    """Let the bundled policy act and keep what it does as a GIF."""
-    what, target = FILMS[name], IMAGES / f"{name}.gif"
-    colours = f"palettegen=max_colors={what.colours}:stats_mode=diff"
-    smaller = f"scale=iw/2:-1:flags=area,crop={what.crop}"
-    graph = f"{smaller},split[a][b];[a]{colours}[p];[b][p]paletteuse=dither=none:diff_mode=rectangle"
+    """Let the bundled policy act and keep what it does."""
+    what, target = FILMS[name], IMAGES / FILMS[name].file(name)
+    graph = f"scale=iw/2:-1:flags=area,crop={what.crop}"
+    if what.form == "gif":
+        colours = f"palettegen=max_colors={what.colours}:stats_mode=diff"
+        graph += f",split[a][b];[a]{colours}[p];[b][p]paletteuse=dither=none:diff_mode=rectangle"
     raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{WIDTH}x{HEIGHT}", "-framerate", f"{what.fps}", "-i", "-"]
-    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-loglevel", "error", *raw, "-filter_complex", graph, target]
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-loglevel", "error", *raw, "-filter_complex", graph]
+    command += ["-loop", "0", target]
     steps = range(what.start, what.start + what.frames * what.every, what.every)
     with subprocess.Popen(command, stdin=subprocess.PIPE) as encoder:
         assert encoder.stdin is not None

@@ -1,4 +1,4 @@
-"""A task in words and tables, from its docstring and its config: what ``genelab info`` and docs/tasks.md show."""
+"""A task in words and tables, from its docstring and its config: what ``genelab info`` and docs/tasks show."""
 
 import copy
 import dataclasses
