@@ -37,9 +37,12 @@ from make_tasks import described_task, task_pages  # noqa: E402
 
 def pages() -> dict[str, str]:
     """Every generated page: its path and its text."""
+    pointer = (ROOT / "examples/pointer.py").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = _fill(readme, "results", results_table().markdown())
-    readme = _fill(readme, "example", f"```python\n{(ROOT / 'examples/pointer.py').read_text(encoding='utf-8')}```")
+    readme = _fill(readme, "example", f"```python\n{pointer}```")
+    own_task = (ROOT / "docs/tutorials/own-task.md").read_text(encoding="utf-8")
+    own_task = _fill(own_task, "example", f'```python title="pointer.py"\n{pointer}```')
     study = (ROOT / "docs/pendulum-study.md").read_text(encoding="utf-8")
     study = _fill(study, "study", runpy.run_path(str(ROOT / "benchmarks/cpu_study.py"))["table"]().rstrip())
     study = _fill(study, "memory", memory_table())
@@ -65,6 +68,7 @@ def pages() -> dict[str, str]:
         **task_pages(),
         **reference_pages(),
         "README.md": readme,
+        "docs/tutorials/own-task.md": own_task,
         "docs/pendulum-study.md": study,
         "docs/go1-study.md": go1,
         "docs/terrain.md": terrain,

@@ -47,9 +47,14 @@ def terms() -> str:
         about, _, more = (ast.get_docstring(_tree(package)) or "").partition("\n\n")
         lines += [f"## {package.rpartition('.')[2]}", "", about, "", *([more, ""] if more else [])]
         for node in _tree(package).body:
-            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not _hidden(node):
                 lines += entry(package, node)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _hidden(node: ast.ClassDef | ast.FunctionDef) -> bool:
+    """What is private, and what carries out a config that is described itself."""
+    return node.name.startswith("_") or (ast.get_docstring(node) or "").startswith("See `")
 
 
 def entry(module: str, node: Definition) -> list[str]:

@@ -1,19 +1,25 @@
 """The commands that the documentation prints, as printed, at tiny sizes.
 
-`COMMANDS` is copied from the documents. Placeholders (TASK_ID, <TASK>, <P>, <DATE>, the path of a checkpoint) are
-filled in, and flags that make the run small are added behind.
+Some are copied here from the documents; those of the tutorials are read from their pages, with all other blocks.
+Placeholders (TASK_ID, <TASK>, <P>, <DATE>, the path of a checkpoint) are filled in, and flags that make the run small
+are added behind.
 """
 
 import json
+import re
+import runpy
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from genelab.core.registry import tasks, unregister
+
+ROOT = Path(__file__).parent.parent
 PENDULUMS = ("GeneLab-Inverted-Pendulum-v0", "GeneLab-Double-Inverted-Pendulum-v0")
 
 PLAY = [
@@ -54,6 +60,23 @@ EVAL_FRANKA = (
     'genelab eval GeneLab-Franka-Pick-And-Place-v0 "logs/reference/franka-pp/<DATE>/seed_${s}/model.zip" '
     '--num-envs 64 --episodes 100 --seed 0 --out "logs/reference/franka-pp/<DATE>/seed_${s}/eval.json"'
 )
+
+TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
+"""A block of a page: its language, the file it is to be saved as, its text."""
+NEEDED = {"mjwarp": "mujoco_warp", "sb3": "stable_baselines3", "skrl": "skrl", "--viewer web": "viser"}
+"""What stands in a tutorial, and the module that it takes."""
+SMALLER = {
+    "train": "--num-envs 8 --max-iterations 2",
+    "eval": "--num-envs 2 --episodes 2 --env.episode_length_s 0.5",
+    "play": "--max-steps 5",
+    "sim2sim": "--episodes 2 --env.episode_length_s 0.5",
+    "policy.onnx": "--episodes 2",
+    "pendulums.toml": "overrides.agent.max_iterations = 1\noverrides.env.num_envs = 8\n",
+}
+"""What is added to commands, to the example that runs an exported policy, and to files, to make them small."""
+NOT_RUN = ("make ", "pip ", ". ")
+"""Commands that install."""
 
 
 def words(command: str, **places: str) -> list[str]:
@@ -156,3 +179,52 @@ def test_export(form: str, name: str, cli: Callable[..., Any], trained_run: Path
     assert outcome.code == 0, outcome.err
     assert Path(name).exists()
     assert Path(f"{name}.metadata.json").exists()
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_runs_as_printed(page: Path, cli: Callable[..., Any], script: Callable[..., None]) -> None:
+    text, names = page.read_text(), {"__name__": "tutorial"}
+    for module in (module for sign, module in NEEDED.items() if sign in text):
+        pytest.importorskip(module)
+    for language, file, block in BLOCK.findall(text):
+        if file:
+            first_of_several = re.sub(r"= \[([^,\]]*),.*\]", r"= [\1]", block)
+            Path(file).write_text(first_of_several + SMALLER.get(file, ""))
+        elif language == "python":
+            exec(compile(block, page.name, "exec"), names)
+        else:
+            assert language == "sh", "a block that is neither run nor saved"
+            for command in block.splitlines():
+                if not command.startswith(NOT_RUN):
+                    run_smaller(command, cli, script)
+
+
+def run_smaller(command: str, cli: Callable[..., Any], script: Callable[..., None]) -> None:
+    program, *arguments = shlex.split(command)
+    if program == "genelab":
+        outcome = cli(*arguments, *SMALLER.get(arguments[0], "").split())
+        assert outcome.code == 0, outcome.out + outcome.err
+    else:
+        assert program == "python", command
+        script(*arguments, *SMALLER.get(arguments[1], "").split())
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Run a Python script in this process. The tasks that it registers are forgotten after the test."""
+    known = set(tasks())
+
+    def call(path: str, *arguments: str) -> None:
+        file = ROOT / path if path.startswith("examples/") else Path(path)
+        monkeypatch.setattr(sys, "argv", [str(file), *arguments])
+        monkeypatch.syspath_prepend(str(file.parent))
+        code: str | int | None = 0
+        try:
+            runpy.run_path(str(file), run_name="__main__")
+        except SystemExit as end:
+            code = end.code
+        assert not code, f"{path} {' '.join(arguments)}"
+
+    yield call
+    for added in set(tasks()) - known:
+        unregister(added)
