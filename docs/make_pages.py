@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "benchmarks")]  # scripts import each other
 
 from make_architecture import check_order, control_step_svg, room_table, rooms_svg  # noqa: E402
+from make_commands import commands_page  # noqa: E402
 from make_reference import reference_pages  # noqa: E402
 from make_results import (  # noqa: E402
     GO1_FLAT,
@@ -67,6 +68,7 @@ def pages() -> dict[str, str]:
         "docs/engines.md": engines,
         **task_pages(),
         **reference_pages(),
+        "docs/reference/commands.md": commands_page(),
         "README.md": readme,
         "docs/tutorials/own-task.md": own_task,
         "docs/pendulum-study.md": study,
