@@ -38,13 +38,17 @@ demo: setup
 	$(BIN)/genelab eval $(TASK) $(DEMO)/model_final.pt --out $(DEMO)/eval.json
 	$(BIN)/genelab export $(TASK) $(DEMO)/model_final.pt --format onnx --out $(DEMO)/policy.onnx
 	$(BIN)/genelab play $(TASK) --checkpoint $(DEMO)/model_final.pt --max-steps 600 --video $(DEMO)/video.mp4
+	$(BIN)/genelab play Genelab-Velocity-Flat-Unitree-Go1-v0 --agent trained --max-steps 400 --video $(DEMO)/go1.mp4
+	$(BIN)/genelab play Genelab-Velocity-Rough-Unitree-Go1-v0 --agent trained --max-steps 400 --video $(DEMO)/go1-rough.mp4
+	$(BIN)/genelab play GeneLab-Franka-Pick-And-Place-v0 --agent trained --max-steps 200 --video $(DEMO)/franka.mp4
 	@echo
 	@echo "run:        $(DEMO)"
 	@echo "policy:     $(DEMO)/model_final.pt"
 	@echo "evaluation: $(DEMO)/eval.json"
 	@echo "export:     $(DEMO)/policy.onnx"
-	@echo "video:      $(DEMO)/video.mp4"
+	@echo "films:      $(DEMO)/*.mp4"
 	@$(BIN)/python -c 'import json; m = json.load(open("$(DEMO)/eval.json"))["metrics"]; print("return:     %.3f of 40 (95 %% interval ± %.3f, 100 episodes)" % (m["return_mean"], m["return_ci95"]))'
+	@$(BIN)/python examples/demo_page.py $(DEMO)
 
 # The exported policy is also run in Node.js; without npm, those tests say that they were left out.
 node:

@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,17 @@ def test_links_lead_somewhere_where_the_files_are_read_as_they_are(page: Path) -
             target = page.parent / path if path else page
             assert target.exists(), path
             assert not anchor or anchor in anchors(target), link
+
+
+def test_the_page_of_the_demo_shows_the_training_and_every_film(trained_run: Path, tmp_path: Path) -> None:
+    demo = tmp_path / "demo"
+    shutil.copytree(trained_run, demo)
+    for film in ("go1.mp4", "video.mp4"):
+        (demo / film).write_bytes(b"a film")
+    page: Path = runpy.run_path(str(ROOT / "examples/demo_page.py"))["write_page"](demo)
+    text = page.read_text()
+    films = [text.index(caption) for caption in ("The pendulum that was just trained", "The Go1 follows")]
+    assert films == sorted(films)
+    assert text.count("<video") == 2
+    assert text.count('class="plot"') >= 1
+    assert "--agent trained --viewer web" in text
