@@ -16,9 +16,9 @@ from genelab.experiment.run.reading import load_entries
 
 FILMS = {
     "video.mp4": "The pendulum that was just trained",
-    "go1.mp4": "The Go1 follows velocity commands (the policy comes with the package)",
-    "go1-rough.mp4": "The Go1 on stairs, boxes and slopes (comes with the package)",
-    "franka.mp4": "The Panda picks up a cube and holds it at a goal (comes with the package)",
+    "go1.mp4": "The Go1 follows velocity commands",
+    "go1-rough.mp4": "The Go1 on stairs, boxes and slopes",
+    "franka.mp4": "The Panda brings a cube to a goal",
 }
 """Captions of films by their file."""
 DRIVE = "genelab play Genelab-Velocity-Flat-Unitree-Go1-v0 --agent trained --viewer web"
@@ -42,7 +42,7 @@ def write_page(directory: Path) -> Path:
         evaluation(entries),
         Section("notes", "What to do next", NEXT, "next"),
     ]
-    words = ["trained, evaluated, exported and filmed by make demo"]
+    words = ["trained here; the other films are of policies that come with the package"]
     header = {"title": entries[0].task, "figures": key_figures(entries), "warning": ""}
     header |= {"states": badges(entries[0]), "label": "", "words": words}
     page = directory / "index.html"
