@@ -45,6 +45,7 @@ class Film:
 
 FILMS = {
     "go1": Film("Genelab-Velocity-Flat-Unitree-Go1-v0", 0, 10, 60, 4, 12.5, "640:360:0:90", colours=64),
+    "g1": Film("Genelab-Velocity-Flat-Unitree-G1-v0", 0, 10, 60, 4, 12.5, "640:420:0:60", colours=64),
     "franka": Film("GeneLab-Franka-Pick-And-Place-v0", 4, 0, 90, 2, 10, "640:440:0:20"),
     "pendulum": Film("GeneLab-Inverted-Pendulum-v0", 0, 0, 60, 4, 25, "640:360:0:60", form="webp"),
     "double-pendulum": Film("GeneLab-Double-Inverted-Pendulum-v0", 0, 0, 60, 4, 25, "640:400:0:20", form="webp"),

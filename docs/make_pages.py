@@ -25,6 +25,7 @@ from make_architecture import check_order, control_step_svg, room_table, rooms_s
 from make_commands import commands_page  # noqa: E402
 from make_reference import reference_pages  # noqa: E402
 from make_results import (  # noqa: E402
+    G1_FLAT,
     GO1_FLAT,
     GO1_LONG,
     GO1_ROUGH,
@@ -49,6 +50,7 @@ def pages() -> dict[str, str]:
     study = _fill(study, "memory", memory_table())
     go1 = _fill((ROOT / "docs/go1-study.md").read_text(encoding="utf-8"), "probe", probe_table(GO1_FLAT))
     go1 = _fill(go1, "long", probe_table(GO1_LONG))
+    g1 = _fill((ROOT / "docs/g1-study.md").read_text(encoding="utf-8"), "probe", probe_table(G1_FLAT))
     go1 = _fill(go1, "levels", level_table(GO1_ROUGH))
     terrain = _fill((ROOT / "docs/terrain.md").read_text(encoding="utf-8"), "sizes", terrain_sizes())
     engines = _fill((ROOT / "docs/engines.md").read_text(encoding="utf-8"), "capabilities", capability_table())
@@ -73,6 +75,7 @@ def pages() -> dict[str, str]:
         "docs/tutorials/own-task.md": own_task,
         "docs/pendulum-study.md": study,
         "docs/go1-study.md": go1,
+        "docs/g1-study.md": g1,
         "docs/terrain.md": terrain,
         "docs/campaigns.md": campaigns,
         "docs/suite.md": suite,

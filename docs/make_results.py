@@ -20,6 +20,7 @@ MEMORY_VARIANTS = {
 """Kept runs of the memory task, and what is particular to them."""
 GO1_FLAT = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/cpu"
 GO1_LONG = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/long"
+G1_FLAT = RESULTS / "Genelab-Velocity-Flat-Unitree-G1-v0/cpu"
 GO1_ROUGH = RESULTS / "Genelab-Velocity-Rough-Unitree-Go1-v0/cpu"
 
 
