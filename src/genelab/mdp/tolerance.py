@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Literal
 
 from torch import Tensor
 
@@ -31,30 +31,23 @@ def tolerance(
         raise UserError(f"the margin must not be negative, as {margin}")
     if margin == 0.0:
         return ((x >= low) & (x <= high)).to(x.dtype)
-    return _curve(sigmoid, value_at_margin)((x - x.clamp(low, high)).abs() / margin)
+    if sigmoid not in _CURVES:
+        raise unknown("sigmoid", sigmoid, _CURVES)
+    lowest = "at least" if sigmoid in _REACHES_ZERO else "above"
+    if not 0.0 <= value_at_margin < 1.0 or (value_at_margin == 0.0 and lowest == "above"):
+        label = f"the value of a {sigmoid} sigmoid at its margin"
+        raise UserError(f"{label} must be {lowest} 0 and below 1, not {value_at_margin}")
+    return _CURVES[sigmoid]((x - x.clamp(low, high)).abs() / margin, value_at_margin)
 
 
-def _curve(sigmoid: str, value: float) -> Callable[[Tensor], Tensor]:
-    """A function of the distance that is 1 at 0 and `value` at 1."""
-    if sigmoid not in get_args(Sigmoid):
-        raise unknown("sigmoid", sigmoid, get_args(Sigmoid))
-    if not (0.0 <= value < 1.0 if sigmoid in _REACHES_ZERO else 0.0 < value < 1.0):
-        lowest = "at least" if sigmoid in _REACHES_ZERO else "above"
-        raise UserError(f"the value of a {sigmoid} sigmoid at its margin must be {lowest} 0 and below 1, not {value}")
-    match sigmoid:
-        case "gaussian":
-            return lambda d: (d.square() * math.log(value)).exp()
-        case "hyperbolic":
-            return lambda d: 1.0 / (d * math.acosh(1.0 / value)).cosh()
-        case "long_tail":
-            return lambda d: 1.0 / (d.square() * (1.0 / value - 1.0) + 1.0)
-        case "reciprocal":
-            return lambda d: 1.0 / (d * (1.0 / value - 1.0) + 1.0)
-        case "cosine":
-            return lambda d: 0.5 + 0.5 * (d * math.acos(2.0 * value - 1.0)).clamp(max=math.pi).cos()
-        case "linear":
-            return lambda d: (1.0 - d * (1.0 - value)).clamp(min=0.0)
-        case "quadratic":
-            return lambda d: (1.0 - d.square() * (1.0 - value)).clamp(min=0.0)
-        case _:
-            return lambda d: 1.0 - (d * math.atanh(math.sqrt(1.0 - value))).tanh().square()
+_CURVES: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "gaussian": lambda d, value: (d.square() * math.log(value)).exp(),
+    "hyperbolic": lambda d, value: 1.0 / (d * math.acosh(1.0 / value)).cosh(),
+    "long_tail": lambda d, value: 1.0 / (d.square() * (1.0 / value - 1.0) + 1.0),
+    "reciprocal": lambda d, value: 1.0 / (d * (1.0 / value - 1.0) + 1.0),
+    "cosine": lambda d, value: 0.5 + 0.5 * (d * math.acos(2.0 * value - 1.0)).clamp(max=math.pi).cos(),
+    "linear": lambda d, value: (1.0 - d * (1.0 - value)).clamp(min=0.0),
+    "quadratic": lambda d, value: (1.0 - d.square() * (1.0 - value)).clamp(min=0.0),
+    "tanh_squared": lambda d, value: 1.0 - (d * math.atanh(math.sqrt(1.0 - value))).tanh().square(),
+}
+"""Functions of a distance that are 1 at 0 and `value` at 1."""
