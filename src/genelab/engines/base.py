@@ -28,8 +28,9 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
-from genelab.engines.capabilities import MODEL_FIELDS, Capabilities
+from genelab.engines.capabilities import Capabilities
 from genelab.engines.description import Description
+from genelab.engines.fields import MODEL_FIELDS
 from genelab.engines.kinematics import Bodies, Kinematics
 from genelab.engines.pictures import Mark, Painter
 from genelab.scene.scene import Scene

@@ -2,23 +2,7 @@
 
 from dataclasses import dataclass
 
-MODEL_FIELDS = {
-    "body_mass": "mass of each body, kg (N, nbody)",
-    "body_com": "centre of mass in the body frame, m (N, nbody, 3)",
-    "body_inertia": "principal moments of inertia, kg m² (N, nbody, 3)",
-    "geom_friction": "sliding, torsional and rolling friction (N, ngeom, 3)",
-    "geom_solref": "time constant, s, and damping ratio of contacts (N, ngeom, 2)",
-    "geom_solimp": "impedance of contacts: at touch, when deep, and over what depth it rises, … (N, ngeom, 5)",
-    "joint_damping": "damping of each degree of freedom (N, nv)",
-    "joint_armature": "rotor inertia of each degree of freedom (N, nv)",
-    "joint_friction": "dry friction of each degree of freedom (N, nv)",
-    "actuator_kp": "stiffness of each position servo (N, nu)",
-    "actuator_kd": "damping of each servo (N, nu)",
-    "gravity": "gravity vector, m/s² (N, 3)",
-    "cone": "friction cones: 0 pyramidal, 1 elliptic (N,)",
-    "impratio": "how much harder contacts are along the ground than across it (N,)",
-}
-"""Model values that a world can have for itself, by the name every engine uses."""
+from genelab.engines.fields import MODEL_FIELDS
 
 
 @dataclass(frozen=True)

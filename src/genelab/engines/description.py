@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields
 import mujoco
 import numpy as np
 
+from genelab.engines.fields import MODEL_FIELDS, compiled
+
 OPTIONS = (
     *("integrator", "solver", "iterations", "ls_iterations", "tolerance", "ls_tolerance"),
     *("noslip_iterations", "noslip_tolerance", "ccd_iterations", "ccd_tolerance", "cone", "impratio", "jacobian"),
@@ -69,22 +71,16 @@ def describe_model(model: mujoco.MjModel) -> Description:
     limited = model.jnt_limited.astype(bool)[:, None]
     forced = model.actuator_forcelimited.astype(bool)[:, None]
     endless = np.array([-np.inf, np.inf])
+    values = {name: compiled(model, name) for name in MODEL_FIELDS if name in Description.numbers()}
+    values["body_inertia"].sort(axis=1)
+    values["geom_friction"] = values["geom_friction"][:, 0]
     return Description(
         **part_names(model),
+        **values,
         option_names=OPTIONS,
         dt=float(model.opt.timestep),
-        gravity=model.opt.gravity.copy(),
         option_value=_option_values(model.opt),
-        body_mass=model.body_mass.copy(),
-        body_com=model.body_ipos.copy(),
-        body_inertia=np.sort(model.body_inertia, axis=1),
-        geom_friction=model.geom_friction[:, 0].copy(),
         joint_range=np.where(limited, model.jnt_range, endless),
-        joint_damping=model.dof_damping.copy(),
-        joint_armature=model.dof_armature.copy(),
-        joint_friction=model.dof_frictionloss.copy(),
-        actuator_kp=model.actuator_gainprm[:, 0].copy(),
-        actuator_kd=-model.actuator_biasprm[:, 2],
         actuator_force_range=np.where(forced, model.actuator_forcerange, endless),
     )
 

@@ -32,13 +32,13 @@ from genelab.core.tensors import restore
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import OPTIONS, Description, describe_model
-from genelab.engines.fields import FIELDS
+from genelab.engines.fields import MODEL_FIELDS, arrays_of
 from genelab.scene.scene import Scene
 
 _STATE = ("time", "qpos", "qvel", "act", "history", "plastic", "qacc_warmstart", "ctrl")
 """What a world remembers from one physics step to the next."""
 _OUTPUTS = ("actuator_force", "sensordata")
-_FIELD_ARRAYS = sorted({array for name in CAPABILITIES["mjwarp"].model_fields for array, _, _ in FIELDS[name].arrays})
+_FIELD_ARRAYS = arrays_of(CAPABILITIES["mjwarp"].model_fields)
 _CONSTANTS = ("body_subtreemass", "body_invweight0", "dof_invweight0", "tendon_invweight0", "actuator_acc0")
 """Model arrays that follow from masses and inertias."""
 _OPTIONS = {"timestep", "wind", *OPTIONS} - {"impratio", "jacobian", "wind_x", "wind_y", "wind_z"}
@@ -97,11 +97,11 @@ class MjwarpEngine(Engine):
         self._state_changed(env_ids)
 
     def _read_model_field(self, name: str) -> Tensor:
-        array, column, sign = FIELDS[name].arrays[0]
+        array, column, sign = MODEL_FIELDS[name].arrays[0]
         return self._arrays[array][column] * sign
 
     def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
-        field = FIELDS[name]
+        field = MODEL_FIELDS[name]
         for array, column, sign in field.arrays:
             rows = self._arrays[array][env_ids]
             rows[column] = values * sign

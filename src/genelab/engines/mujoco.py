@@ -19,7 +19,7 @@ from genelab.core.tensors import restore
 from genelab.engines.base import Engine
 from genelab.engines.capabilities import CAPABILITIES, Capabilities
 from genelab.engines.description import Description, describe_model
-from genelab.engines.fields import FIELD_ARRAYS, FIELDS
+from genelab.engines.fields import MODEL_FIELDS, arrays_of
 from genelab.scene.scene import Scene
 
 _BAD_STATE = [getattr(mujoco.mjtWarning, f"mjWARN_BAD{kind}").value for kind in ("QPOS", "QVEL", "QACC", "CTRL")]
@@ -90,13 +90,13 @@ class MujocoEngine(Engine):
         self._state_changed(env_ids)
 
     def _read_model_field(self, name: str) -> Tensor:
-        array, column, sign = FIELDS[name].arrays[0]
+        array, column, sign = MODEL_FIELDS[name].arrays[0]
         shared = self._shared(array)
         values = self._expanded.get(array, np.broadcast_to(shared, (self.num_envs, *shared.shape)))
         return torch.tensor(values[column] * sign, dtype=torch.float32)
 
     def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
-        field, ids = FIELDS[name], env_ids.numpy()
+        field, ids = MODEL_FIELDS[name], env_ids.numpy()
         for array, column, sign in field.arrays:
             if array not in self._expanded:
                 self._expanded[array] = self._batch.expand(array)
@@ -146,7 +146,7 @@ class MujocoEngine(Engine):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         fields = state["model_fields"]
         for name in {*fields, *self._expanded}:
-            if name not in FIELD_ARRAYS:
+            if name not in arrays_of(MODEL_FIELDS):
                 raise UserError(f"'{name}' is no array of a model field")
             if name not in self._expanded:
                 self._expanded[name] = self._batch.expand(name)
