@@ -9,6 +9,7 @@ import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -89,7 +90,7 @@ class Scene:
     def __init__(self, cfg: SceneCfg, dt: float, options: PhysicsOptionsCfg | None = None):
         self.cfg = cfg
         self.terrain = None if cfg.terrain is None else Terrain(cfg.terrain)
-        self.spec = _world_spec()
+        self.spec = mujoco.MjSpec.from_file(str(Path(__file__).with_name("world.xml")))
         if cfg.ground is not None:
             _add_ground(self.spec, cfg.ground, self.terrain)
         entities = {**cfg.robots, **cfg.objects}
@@ -164,24 +165,6 @@ def _simulated(spec: mujoco.MjSpec) -> tuple[mujoco.MjModel, mujoco.MjSpec]:
         return spec.compile(), whole
     except ValueError as error:
         raise UserError(f"the scene does not compile: {' '.join(str(error).split())}") from error
-
-
-def _world_spec() -> mujoco.MjSpec:
-    spec = mujoco.MjSpec()
-    spec.visual.global_.offwidth, spec.visual.global_.offheight = 1280, 960
-    spec.visual.headlight.ambient = [0.5, 0.5, 0.5]
-    spec.visual.headlight.diffuse = [0.35, 0.35, 0.35]
-    spec.visual.headlight.specular = [0.0, 0.0, 0.0]
-    spec.visual.rgba.haze = [0.86, 0.90, 0.95, 1.0]
-    sky, gradient = mujoco.mjtTexture.mjTEXTURE_SKYBOX, mujoco.mjtBuiltin.mjBUILTIN_GRADIENT
-    rgb = {"rgb1": [0.86, 0.90, 0.95], "rgb2": [0.56, 0.66, 0.78]}
-    spec.add_texture(name="sky", type=sky, builtin=gradient, width=64, height=64 * 6, **rgb)
-    flat, checker = mujoco.mjtTexture.mjTEXTURE_2D, mujoco.mjtBuiltin.mjBUILTIN_CHECKER
-    rgb = {"rgb1": [0.80, 0.82, 0.84], "rgb2": [0.70, 0.73, 0.76]}
-    spec.add_texture(name="ground", type=flat, builtin=checker, width=256, height=256, **rgb)
-    material = spec.add_material(name="ground", texrepeat=[1, 1], texuniform=True)
-    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "ground"
-    return spec
 
 
 def _add_light(body: mujoco.MjsBody) -> None:

@@ -14,8 +14,7 @@ HINGE_HEIGHT = 0.05
 MIRROR = MirrorTable(swap=(), flip=".*", axis="x")
 """Seen in a mirror across the rail, all joints go the other way."""
 
-_NO_CONTACT = {"contype": 0, "conaffinity": 0}
-_POLE_COLORS = ([0.85, 0.37, 0.22, 1], [0.93, 0.66, 0.20, 1])
+_POLE_COLORS = ("0.85 0.37 0.22 1", "0.93 0.66 0.20 1")
 
 
 def single_pole() -> EntityCfg:
@@ -52,55 +51,28 @@ def cartpole(
     if len({len(values) for values in poles.values()}) > 1:
         counts = ", ".join(f"{name} {len(values)}" for name, values in poles.items())
         raise UserError(f"every pole needs its own value, but there are {counts}")
-    spec = mujoco.MjSpec()
-    spec.compiler.degree = False  # angles are radians here; MJCF's default is degrees
-    spec.worldbody.add_geom(
-        name="rail",
-        type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-        size=[0.02, 0, 0],
-        fromto=[-rail_range, 0, BASE_HEIGHT, rail_range, 0, BASE_HEIGHT],
-        rgba=[0.45, 0.48, 0.52, 1],
-        **_NO_CONTACT,
-    )
-    cart = spec.worldbody.add_body(name="cart", pos=[0, 0, BASE_HEIGHT])
-    cart.add_joint(
-        name="slide",
-        type=mujoco.mjtJoint.mjJNT_SLIDE,
-        axis=[1, 0, 0],
-        range=[-rail_range, rail_range],
-        damping=[rail_damping, 0, 0],
-    )
-    cart.add_geom(
-        name="cart",
-        type=mujoco.mjtGeom.mjGEOM_BOX,
-        size=list(cart_size),
-        mass=cart_mass,
-        rgba=[0.20, 0.34, 0.52, 1],
-        **_NO_CONTACT,
-    )
-    parent, height = cart, HINGE_HEIGHT
-    for i, length in enumerate(pole_length):
-        suffix = "" if i == 0 else f"_{i + 1}"
-        pole = parent.add_body(name=f"pole{suffix}", pos=[0, 0, height])
-        pole.add_joint(
-            name=f"hinge{suffix}",
-            type=mujoco.mjtJoint.mjJNT_HINGE,
-            axis=[0, 1, 0],
-            range=[-pole_range[i], pole_range[i]],
-            damping=[hinge_damping, 0, 0],
-        )
-        pole.add_geom(
-            name=f"pole{suffix}",
-            type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-            size=[pole_radius[i], 0, 0],
-            fromto=[0, 0, 0, 0, 0, length],
-            mass=pole_mass[i],
-            rgba=_POLE_COLORS[i % len(_POLE_COLORS)],
-            **_NO_CONTACT,
-        )
-        parent, height = pole, length
-    servo = spec.add_actuator(name="slide", target="slide", trntype=mujoco.mjtTrn.mjTRN_JOINT)
-    servo.set_to_position(kp=kp, kv=kd)
-    # Wide enough for what a balancing cart does, not for the whole track.
-    spec.worldbody.add_camera(name="side", pos=[0, -2.6, 0.85], xyaxes=[1, 0, 0, 0, 0.14, 1], fovy=40)
-    return spec
+    chain, size = "", " ".join(map(str, cart_size))
+    for i, (radius, length, mass, reach) in reversed(list(enumerate(zip(*poles.values(), strict=True)))):
+        suffix, height = ("", HINGE_HEIGHT) if i == 0 else (f"_{i + 1}", pole_length[i - 1])
+        chain = f"""
+        <body name="pole{suffix}" pos="0 0 {height}">
+          <joint name="hinge{suffix}" axis="0 1 0" range="{-reach} {reach}" damping="{hinge_damping}"/>
+          <geom name="pole{suffix}" type="capsule" size="{radius}" fromto="0 0 0 0 0 {length}" mass="{mass}"
+                rgba="{_POLE_COLORS[i % len(_POLE_COLORS)]}"/>{chain}
+        </body>"""
+    # The camera sees as much as a balancing cart needs, not the whole track.
+    return mujoco.MjSpec.from_string(f"""
+    <mujoco>
+      <compiler angle="radian"/>
+      <default><geom contype="0" conaffinity="0"/></default>
+      <worldbody>
+        <geom name="rail" type="capsule" size="0.02" rgba="0.45 0.48 0.52 1"
+              fromto="{-rail_range} 0 {BASE_HEIGHT} {rail_range} 0 {BASE_HEIGHT}"/>
+        <camera name="side" pos="0 -2.6 0.85" xyaxes="1 0 0 0 0.14 1" fovy="40"/>
+        <body name="cart" pos="0 0 {BASE_HEIGHT}">
+          <joint name="slide" type="slide" axis="1 0 0" range="{-rail_range} {rail_range}" damping="{rail_damping}"/>
+          <geom name="cart" type="box" size="{size}" mass="{cart_mass}" rgba="0.20 0.34 0.52 1"/>{chain}
+        </body>
+      </worldbody>
+      <actuator><position name="slide" joint="slide" kp="{kp}" kv="{kd}"/></actuator>
+    </mujoco>""")
