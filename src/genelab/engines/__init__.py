@@ -12,27 +12,18 @@ if TYPE_CHECKING:
 
 
 ENGINES = {
-    "mujoco": Component(
-        name="mujoco",
-        target="genelab.engines.mujoco:MujocoEngine",
-        requires="mujoco",
-        install="pip install genelab",
-        summary="MuJoCo's C batch stepper on all CPU cores",
-    ),
-    "genesis": Component(
-        name="genesis",
-        target="genelab.engines.genesis:GenesisEngine",
-        requires="genesis",
-        install="pip install 'genelab[genesis]'",
-        summary="Genesis: all worlds in one kernel, on the CPU or on CUDA",
-    ),
-    "mjwarp": Component(
-        name="mjwarp",
-        target="genelab.engines.mjwarp:MjwarpEngine",
-        requires="mujoco_warp",
-        install="pip install 'genelab[mjwarp]'",
-        summary="MuJoCo Warp: thousands of worlds on a CUDA device",
-    ),
+    name: Component(
+        name=name,
+        target=f"genelab.engines.{name}:{name.capitalize()}Engine",
+        requires=module,
+        install=f"pip install {package}",
+        summary=summary,
+    )
+    for name, module, package, summary in (
+        ("mujoco", "mujoco", "genelab", "MuJoCo's C batch stepper on all CPU cores"),
+        ("genesis", "genesis", "'genelab[genesis]'", "Genesis: all worlds in one kernel, on the CPU or on CUDA"),
+        ("mjwarp", "mujoco_warp", "'genelab[mjwarp]'", "MuJoCo Warp: thousands of worlds on a CUDA device"),
+    )
 }
 
 

@@ -1,6 +1,7 @@
 """What an engine really simulates, in one form for all engines, so that two of them can be compared by name."""
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -71,7 +72,7 @@ def describe_model(model: mujoco.MjModel) -> Description:
     limited = model.jnt_limited.astype(bool)[:, None]
     forced = model.actuator_forcelimited.astype(bool)[:, None]
     endless = np.array([-np.inf, np.inf])
-    values = {name: compiled(model, name) for name in MODEL_FIELDS if name in Description.numbers()}
+    values: dict[str, Any] = {name: compiled(model, name) for name in MODEL_FIELDS if name in Description.numbers()}
     values["body_inertia"].sort(axis=1)
     values["geom_friction"] = values["geom_friction"][:, 0]
     return Description(

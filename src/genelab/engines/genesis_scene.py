@@ -31,27 +31,18 @@ sys.excepthook = _excepthook  # Genesis puts in its own, which prints every trac
 
 POSITION_CONTROL = int(gs.CTRL_MODE.POSITION)
 """The control mode with the affine law of MuJoCo's actuators."""
-_INTEGRATORS = {
-    mujoco.mjtIntegrator.mjINT_EULER: gs.integrator.Euler,
-    mujoco.mjtIntegrator.mjINT_IMPLICITFAST: gs.integrator.implicitfast,
-}
-_SOLVERS = {
-    mujoco.mjtSolver.mjSOL_NEWTON: gs.constraint_solver.Newton,
-    mujoco.mjtSolver.mjSOL_CG: gs.constraint_solver.CG,
-}
-_CONES = {
-    mujoco.mjtCone.mjCONE_PYRAMIDAL: gs.friction_cone.pyramidal,
-    mujoco.mjtCone.mjCONE_ELLIPTIC: gs.friction_cone.elliptic,
-}
 _SCALARS = (
     *("iterations", "tolerance", "ls_iterations", "ls_tolerance"),
     *("noslip_iterations", "noslip_tolerance", "impratio"),
 )
 """Options that Genesis calls as MuJoCo does."""
 _CHOICES = {
-    "integrator": ("integrator", _INTEGRATORS),
-    "solver": ("constraint_solver", _SOLVERS),
-    "cone": ("friction_cone", _CONES),
+    option: (field, {getattr(enum, prefix + name.upper()): getattr(getattr(gs, field), name) for name in names})
+    for option, field, enum, prefix, names in (
+        ("integrator", "integrator", mujoco.mjtIntegrator, "mjINT_", ("Euler", "implicitfast")),
+        ("solver", "constraint_solver", mujoco.mjtSolver, "mjSOL_", ("Newton", "CG")),
+        ("cone", "friction_cone", mujoco.mjtCone, "mjCONE_", ("pyramidal", "elliptic")),
+    )
 }
 """Options that are a choice, with Genesis's names of them."""
 _PLANE, _SPHERE, _CAPSULE, _CYLINDER, _BOX, _HFIELD = _SHAPES = [
@@ -169,8 +160,8 @@ def _refuse_what_genesis_lacks(model: mujoco.MjModel) -> None:
     solrefs = (model.geom_solref[solid], model.jnt_solref, model.eq_solref)
     affine = [mujoco.mjtBias.mjBIAS_NONE.value, mujoco.mjtBias.mjBIAS_AFFINE.value]
     lacking = {
-        f"integrator {mujoco.mjtIntegrator(opt.integrator).name}": opt.integrator not in _INTEGRATORS,
-        f"solver {mujoco.mjtSolver(opt.solver).name}": opt.solver not in _SOLVERS,
+        f"integrator {mujoco.mjtIntegrator(opt.integrator).name}": opt.integrator not in _CHOICES["integrator"][1],
+        f"solver {mujoco.mjtSolver(opt.solver).name}": opt.solver not in _CHOICES["solver"][1],
         f"solver flags {', '.join(flags)}": flags,
         "settings of convex collision detection": opt.ccd_iterations != 35 or opt.ccd_tolerance != 1e-6,
         "choice of the Jacobian's storage": opt.jacobian != mujoco.mjtJacobian.mjJAC_AUTO,

@@ -6,24 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from genelab.core import ranges
 from genelab.core.errors import UserError, hint
-from genelab.core.ranges import (
-    CountOrZero,
-    Interval,
-    NonNegative,
-    NonNegativeInterval,
-    Positive,
-    PositiveInterval,
-    Range,
-    Rising,
-    Seconds,
-    Threads,
-)
 from genelab.core.references import takes
 from genelab.scene.options import PhysicsOptionsCfg
 from genelab.scene.scene import SceneCfg
 
-Latency = Annotated[int, Range(0, 1000)]
+Latency = Annotated[int, ranges.Range(0, 1000)]
 
 
 @dataclass(kw_only=True)
@@ -32,15 +21,15 @@ class SimulationCfg(PhysicsOptionsCfg):
 
     engine: str = "mujoco"
     """Which physics engine advances the worlds (``--sim``)."""
-    dt: Annotated[float, Range(0, 1, open_low=True)] = 0.005
+    dt: Annotated[float, ranges.Range(0, 1, open_low=True)] = 0.005
     """Physics time step, seconds. It always decides: a time step in a model's ``<option>`` is not read."""
-    threads: Threads = 0
+    threads: ranges.Threads = 0
     """Physics threads; 0 takes all cores. Results do not depend on it."""
     gpu: bool = False
     """Run on the CUDA device instead of the CPU."""
     vis: bool = False
     """Show a viewer window."""
-    steps: CountOrZero = 240
+    steps: ranges.CountOrZero = 240
     """Length of a headless playback, control steps. Not read when a window is open."""
 
     @property
@@ -81,7 +70,7 @@ class RampCfg:
 
     start: float
     end: float
-    steps: CountOrZero = 0
+    steps: ranges.CountOrZero = 0
     """0: the factor is `end` from the beginning."""
 
     def factor(self, step: int) -> float:
@@ -110,10 +99,10 @@ class DoneTermCfg(TermCfg):
 class ObservationTermCfg(TermCfg):
     """Part of an observation group: func returns (N, d), or (N, C, H, W); then noise, then scale, then clip."""
 
-    noise: NonNegative = field(default=0.0, kw_only=True)
+    noise: ranges.NonNegative = field(default=0.0, kw_only=True)
     """Half-width of the uniform noise added in groups with noise switched on, in units of the raw value."""
     scale: float = field(default=1.0, kw_only=True)
-    clip: Interval | None = field(default=None, kw_only=True)
+    clip: ranges.Interval | None = field(default=None, kw_only=True)
 
 
 @dataclass(kw_only=True)
@@ -123,7 +112,7 @@ class ObservationGroupCfg:
     terms: dict[str, ObservationTermCfg]
     noise: bool = False
     """Whether the terms' noise is applied."""
-    history: Annotated[int, Range(1, 1000)] = 1
+    history: Annotated[int, ranges.Range(1, 1000)] = 1
     """Number of frames, oldest first, each frame with all terms; filled with the first frame at reset."""
 
     def unused_fields(self) -> dict[str, str]:
@@ -139,9 +128,9 @@ class EventTermCfg(TermCfg):
     injected: typing.ClassVar[int] = 2
 
     mode: Literal["startup", "reset", "interval"] = field(default="reset", kw_only=True)
-    interval_s: NonNegativeInterval | None = field(default=None, kw_only=True)
+    interval_s: ranges.NonNegativeInterval | None = field(default=None, kw_only=True)
     """Time between two occurrences in one world, drawn uniformly from this range, seconds. Zero: in every step."""
-    after: CountOrZero = field(default=0, kw_only=True)
+    after: ranges.CountOrZero = field(default=0, kw_only=True)
     """Control steps of the training before which an interval event does not happen: what is hard can come late."""
 
     def __post_init__(self) -> None:
@@ -153,11 +142,8 @@ class EventTermCfg(TermCfg):
             raise UserError("interval_s goes with mode 'interval' and only with it")
 
     def unused_fields(self) -> dict[str, str]:
-        return (
-            {}
-            if self.mode == "interval"
-            else dict.fromkeys(("interval_s", "after"), f"the event's mode is {self.mode}")
-        )
+        unused = () if self.mode == "interval" else ("interval_s", "after")
+        return dict.fromkeys(unused, f"the event's mode is {self.mode}")
 
 
 @dataclass
@@ -205,11 +191,11 @@ class GoalCfg:
 class ActionTermCfg:
     """Base of action configs: what one part of the action vector does."""
 
-    noise: NonNegative = 0.0
+    noise: ranges.NonNegative = 0.0
     """Standard deviation of Gaussian noise on the applied action. Observations show the action without it."""
-    latency: Annotated[tuple[Latency, Latency], Rising()] = (0, 0)
+    latency: Annotated[tuple[Latency, Latency], ranges.Rising()] = (0, 0)
     """Delay of the applied action in control steps, drawn per world at reset from this range, both ends included."""
-    clip: Positive = 100.0
+    clip: ranges.Positive = 100.0
     """Bound on the raw action."""
 
     def build(self, name: str, env: Any) -> Any:
@@ -221,7 +207,7 @@ class ActionTermCfg:
 class CommandTermCfg:
     """Base of command configs: what the robot is asked to do."""
 
-    resampling_s: PositiveInterval | None = None
+    resampling_s: ranges.PositiveInterval | None = None
     """Time between two samples, drawn uniformly from this range, seconds. None: one command per episode."""
 
     def build(self, name: str, env: Any) -> Any:
@@ -235,9 +221,9 @@ class ManagerBasedEnvCfg:
 
     scene: SceneCfg
     simulation: SimulationCfg = field(default_factory=SimulationCfg)
-    num_envs: Annotated[int, Range(1, 1_000_000)] = 1
+    num_envs: Annotated[int, ranges.Range(1, 1_000_000)] = 1
     """Number of worlds."""
-    decimation: Annotated[int, Range(1, 1000)] = 1
+    decimation: Annotated[int, ranges.Range(1, 1000)] = 1
     """Physics steps per control step."""
     playback: Callable[..., Any] | None = field(default=None, metadata=takes("env", "step"))
     """``playback(env, step)`` sets ``env.engine.ctrl`` before each control step. None leaves it at zero."""
@@ -246,7 +232,7 @@ class ManagerBasedEnvCfg:
 
     @property
     def control_dt(self) -> float:
-        """Seconds per control step."""
+        """ranges.Seconds per control step."""
         return self.simulation.dt * self.decimation
 
 
@@ -254,7 +240,7 @@ class ManagerBasedEnvCfg:
 class ManagerBasedRlEnvCfg(ManagerBasedEnvCfg):
     """A task: what is observed, done, rewarded, and when it ends."""
 
-    episode_length_s: Seconds
+    episode_length_s: ranges.Seconds
     actions: dict[str, ActionTermCfg]
     observations: dict[str, ObservationGroupCfg]
     """Groups by name; ``policy`` is what the actor sees, ``critic`` what the critic sees."""

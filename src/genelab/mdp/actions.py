@@ -18,14 +18,7 @@ from genelab.envs.terms import match_joints, match_names, owner_of, values_by_na
 JointActionKind = Literal["position", "velocity", "effort"]
 
 _HINGE = mujoco.mjtJoint.mjJNT_HINGE.value
-_UNITS = {
-    ("position", True): "rad",
-    ("position", False): "m",
-    ("velocity", True): "rad/s",
-    ("velocity", False): "m/s",
-    ("effort", True): "N m",
-    ("effort", False): "N",
-}
+_UNITS = {"position": ("m", "rad"), "velocity": ("m/s", "rad/s"), "effort": ("N", "N m")}
 """Of controls, by kind and by whether the joint turns."""
 
 
@@ -65,6 +58,8 @@ class JointPositionActionCfg(JointActionCfg):
 class JointTerm(ActionTerm):
     """Base of terms that write the controls of actuators of one kind, those of the joints that their config names."""
 
+    cfg: Any
+
     def __init__(self, name: str, cfg: Any, env: ManagerBasedRlEnv, kind: JointActionKind, dim: int | None = None):
         robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
         self._joint_ids = match_joints(cfg.joints, robot)
@@ -73,6 +68,10 @@ class JointTerm(ActionTerm):
         self._joints = index_of(self._joint_ids, env.device)
         self._actuator_ids = actuators_of(robot, self.joint_names, kind)
         self._actuators = index_of(self._actuator_ids, env.device)
+
+    def describe(self) -> dict[str, Any]:
+        moved = {"entity": self._robot.name, "joints": self.joint_names, "scale": self.cfg.scale}
+        return {**super().describe(), **moved}
 
 
 class JointAction(JointTerm):
@@ -83,8 +82,8 @@ class JointAction(JointTerm):
     def __init__(self, name: str, cfg: JointActionCfg, env: ManagerBasedRlEnv):
         super().__init__(name, cfg, env, cfg.kind)
         robot, joints = self._robot, self._joint_ids
-        turning = {env.scene.model.joint(robot.layout.joint_ids[j]).type[0] == _HINGE for j in joints}
-        self.unit = " or ".join(_UNITS[cfg.kind, turns] for turns in sorted(turning, reverse=True))
+        turning = {int(env.scene.model.joint(robot.layout.joint_ids[j]).type[0] == _HINGE) for j in joints}
+        self.unit = " or ".join(_UNITS[cfg.kind][turns] for turns in sorted(turning, reverse=True))
         default = robot.default_joint_pos[self._joints]
         self._offset = default if cfg.kind == "position" and cfg.default_offset else torch.zeros_like(default)
         self._scales: list[float] | None = None
@@ -104,14 +103,8 @@ class JointAction(JointTerm):
         self.env.engine.ctrl[:, self._actuators] = control
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "kind": f"Joint{self.cfg.kind.capitalize()}Action",
-            "dim": self.dim,
-            "entity": self._robot.name,
-            "joints": self.joint_names,
-            "scale": self.cfg.scale if self._scales is None else self._scales,
-            "offset": self._offset.tolist(),
-        }
+        own = {"kind": f"Joint{self.cfg.kind.capitalize()}Action", "offset": self._offset.tolist()}
+        return {**super().describe(), **own, "scale": self._scales or self.cfg.scale}
 
 
 @dataclass(kw_only=True)

@@ -72,16 +72,8 @@ class HandDisplacementAction(JointTerm):
         engine.ctrl[:, self._actuators] = robot.joint_pos[:, self._joints] + step - self._gravity_torque() / self._kp
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "dim": self.dim,
-            "entity": self._robot.name,
-            "joints": self.joint_names,
-            "hand": self.cfg.hand,
-            "scale": self.cfg.scale,
-            "damping": self.cfg.damping,
-            "max_joint_step": self.cfg.max_joint_step,
-            "orientation": self._upright[0].tolist(),
-        }
+        settings = {name: getattr(self.cfg, name) for name in ("hand", "damping", "max_joint_step")}
+        return {**super().describe(), **settings, "orientation": self._upright[0].tolist()}
 
 
 @dataclass(kw_only=True)
@@ -112,9 +104,6 @@ class GripperAction(JointTerm):
     def apply(self, action: Tensor) -> None:
         mean = self._robot.joint_pos[:, self._joints].mean(dim=1, keepdim=True)
         self.env.engine.ctrl[:, self._actuators] = (mean + self.cfg.scale * action).clamp(self._low, self._high)
-
-    def describe(self) -> dict[str, Any]:
-        return {"dim": self.dim, "entity": self._robot.name, "joints": self.joint_names, "scale": self.cfg.scale}
 
 
 class GravityTorque:

@@ -62,6 +62,8 @@ class TermManager(Manager):
     """Of the table."""
     dtype: torch.dtype | None = None
     """Of what terms return, if it matters."""
+    columns: Mapping[str, Callable[[Any], Any]] = {}
+    """What the table shows of a term's config besides its parameters."""
 
     def __init__(self, cfg: Mapping[str, TermCfg], env: "ManagerBasedRlEnv"):
         self._env = env
@@ -75,17 +77,13 @@ class TermManager(Manager):
         for term in self.terms:
             check_shape(term, term.checked(), (self._env.num_envs,), self.dtype)
 
-    def columns(self) -> dict[str, Callable[[Any], Any]]:
-        """What the table shows of a term's config besides its parameters."""
-        return {}
-
     def tables(self) -> list[Table]:
         """A row per term: its name, the columns of its config, what its function does, and its parameters."""
-        columns, rows = self.columns(), []
+        rows = []
         for term in self.terms:
-            shown = (value(term.cfg) for value in columns.values())
+            shown = (value(term.cfg) for value in self.columns.values())
             rows.append((term.name, *shown, first_line(term.cfg.func), term.cfg.params))
-        return [Table(("name", *columns, "description", "parameters"), rows, self.title)]
+        return [Table(("name", *self.columns, "description", "parameters"), rows, self.title)]
 
 
 class SummingManager(TermManager):

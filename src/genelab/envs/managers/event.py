@@ -1,7 +1,6 @@
 """Events: changes of the world at start-up, at reset, or every now and then."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,11 +12,19 @@ if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
 
 
+def _when(cfg: EventTermCfg) -> str:
+    if cfg.interval_s is None:
+        return cfg.mode
+    later = f", from step {cfg.after} on" if cfg.after else ""
+    return "every {:g} to {:g} s".format(*cfg.interval_s) + later
+
+
 class EventManager(TermManager):
     """Runs events. Interval events have one clock per world, started anew with each episode."""
 
     kind, title = "event", "events"
     buffers = ("_time_left",)
+    columns = {"when": _when}  # noqa: RUF012
 
     def __init__(self, cfg: dict[str, EventTermCfg], env: "ManagerBasedRlEnv"):
         super().__init__(cfg, env)
@@ -60,18 +67,8 @@ class EventManager(TermManager):
         for term in self._resets:
             term(env_ids)
 
-    def columns(self) -> dict[str, Callable[[Any], Any]]:
-        return {"when": _when}
-
     def _restart_clock(self, row: int, env_ids: Tensor) -> None:
         term = self._intervals[row]
         low, high = term.cfg.interval_s  # type: ignore[attr-defined]
         stream = f"event/{term.name}/interval"
         self._time_left[row, env_ids] = self._env.streams.uniform(stream, (len(env_ids),), low, high)
-
-
-def _when(cfg: EventTermCfg) -> str:
-    if cfg.interval_s is None:
-        return cfg.mode
-    later = f", from step {cfg.after} on" if cfg.after else ""
-    return "every {:g} to {:g} s".format(*cfg.interval_s) + later

@@ -1,7 +1,6 @@
 """Rewards: a weighted sum of terms, times the control time step."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -17,9 +16,12 @@ class RewardManager(SummingManager):
     """Evaluates the terms and keeps each one's sum over the running episode."""
 
     kind, title = "reward", "rewards"
+    columns = {"weight": lambda cfg: cfg.weight}  # noqa: RUF012
 
     def __init__(self, cfg: dict[str, RewardTermCfg], env: "ManagerBasedRlEnv"):
         super().__init__(cfg, env)
+        if any(term.ramp for term in cfg.values()):
+            self.columns = {**self.columns, "ramp": _ramp}
         self._scale = env.cfg.control_dt if env.cfg.scale_rewards_by_dt else 1.0
         self.values = torch.zeros(len(self.terms), env.num_envs, device=env.device)
         """(T, N) weighted reward of each term in the last step."""
@@ -45,10 +47,6 @@ class RewardManager(SummingManager):
     def _weight(self, cfg: RewardTermCfg) -> float:
         return cfg.weight if cfg.ramp is None else cfg.weight * cfg.ramp.factor(self._env.step_count)
 
-    def columns(self) -> dict[str, Callable[[Any], Any]]:
-        columns = {"weight": lambda cfg: cfg.weight}
-        if any(term.cfg.ramp for term in self.terms):  # type: ignore[attr-defined]
-            columns["ramp"] = lambda cfg: (
-                cfg.ramp and f"{cfg.ramp.start:g} to {cfg.ramp.end:g} in {cfg.ramp.steps} steps"
-            )
-        return columns
+
+def _ramp(cfg: RewardTermCfg) -> str | None:
+    return cfg.ramp and f"{cfg.ramp.start:g} to {cfg.ramp.end:g} in {cfg.ramp.steps} steps"

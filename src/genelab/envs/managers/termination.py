@@ -1,7 +1,6 @@
 """Terminations: which episodes end, and whether they finished or were cut off."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -17,6 +16,7 @@ class TerminationManager(TermManager):
     """Evaluates the end conditions. `fired` tells which of them held in the last step."""
 
     kind, title, dtype = "termination", "terminations", torch.bool
+    columns = {"time-out": lambda cfg: cfg.time_out or None}  # noqa: RUF012
 
     def __init__(self, cfg: dict[str, DoneTermCfg], env: "ManagerBasedRlEnv"):
         super().__init__(cfg, env)
@@ -32,6 +32,3 @@ class TerminationManager(TermManager):
             self.fired[row] = term()
             (truncated if self._time_out[row] else terminated).logical_or_(self.fired[row])
         return terminated, truncated & ~terminated
-
-    def columns(self) -> dict[str, Callable[[Any], Any]]:
-        return {"time-out": lambda cfg: cfg.time_out or None}
