@@ -63,7 +63,7 @@ class Engine(ABC):
         self.num_envs = num_envs
         self.device = device
         self.dt = float(scene.model.opt.timestep)
-        self.default_qpos = torch.tensor(scene.default_qpos, dtype=torch.float32, device=device)
+        self.default_qpos = self.floats(scene.default_qpos)
         self.markers: dict[int, Tensor] = {}
         """Site id to (N, 3) positions, world frame, for sites that pictures show elsewhere than the model has them."""
         self._state_set = torch.ones(num_envs, dtype=torch.bool, device=device)
@@ -235,6 +235,10 @@ class Engine(ABC):
         if name not in self._derived:
             self._derived[name] = compute()
         return self._derived[name]
+
+    def floats(self, values: Any) -> Tensor:
+        """Numbers as a new tensor on the engine's device."""
+        return torch.tensor(values, dtype=torch.float32, device=self.device)
 
     def _all_bodies(self) -> Bodies:
         return self.derived("engine/bodies", lambda: self._kinematics(self.qpos, self.qvel))

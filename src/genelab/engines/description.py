@@ -69,8 +69,6 @@ def part_names(model: mujoco.MjModel) -> dict[str, tuple[str, ...]]:
 
 def describe_model(model: mujoco.MjModel) -> Description:
     """The description of a compiled MuJoCo model."""
-    limited = model.jnt_limited.astype(bool)[:, None]
-    forced = model.actuator_forcelimited.astype(bool)[:, None]
     endless = np.array([-np.inf, np.inf])
     values: dict[str, Any] = {name: compiled(model, name) for name in MODEL_FIELDS if name in Description.numbers()}
     values["body_inertia"].sort(axis=1)
@@ -81,8 +79,8 @@ def describe_model(model: mujoco.MjModel) -> Description:
         option_names=OPTIONS,
         dt=float(model.opt.timestep),
         option_value=_option_values(model.opt),
-        joint_range=np.where(limited, model.jnt_range, endless),
-        actuator_force_range=np.where(forced, model.actuator_forcerange, endless),
+        joint_range=np.where(model.jnt_limited[:, None], model.jnt_range, endless),
+        actuator_force_range=np.where(model.actuator_forcelimited[:, None], model.actuator_forcerange, endless),
     )
 
 

@@ -46,7 +46,7 @@ class GenesisEngine(Engine):
         with no_traces():
             self._loaded = load_scene(self.model, num_envs, device)
             self._solver = self._loaded.solver
-            self._friction = self._floats(self.model.geom_friction).repeat(num_envs, 1, 1)
+            self._friction = self.floats(self.model.geom_friction).repeat(num_envs, 1, 1)
             self._set_actuators()
             self._sides = {name: self._sensor_sides(name) for name in scene.contact_sensors}
             if changed := differences(describe_model(self.model), self.describe()):
@@ -164,19 +164,19 @@ class GenesisEngine(Engine):
         model, dofs = self.model, self._solver.dyn_info.dofs
         joint = model.actuator_trnid[:, 0]
         self._act_dofs = self._loaded.dofs[model.jnt_dofadr[joint]]
-        self._gear = self._floats(model.actuator_gear[:, 0])
-        self._reference = self._floats(model.qpos0[model.jnt_qposadr[joint]])
-        self._offset = self._floats(model.actuator_biasprm[:, 0]) * self._gear
-        bias = self._floats(model.actuator_biasprm[:, :3]) * self._gear[:, None] ** 2
+        self._gear = self.floats(model.actuator_gear[:, 0])
+        self._reference = self.floats(model.qpos0[model.jnt_qposadr[joint]])
+        self._offset = self.floats(model.actuator_biasprm[:, 0]) * self._gear
+        bias = self.floats(model.actuator_biasprm[:, :3]) * self._gear[:, None] ** 2
         bias[:, 0] = self._offset + bias[:, 1] * self._reference
-        view(dofs.act_gain)[:, self._act_dofs] = self._floats(model.actuator_gainprm[:, 0]) * self._gear
+        view(dofs.act_gain)[:, self._act_dofs] = self.floats(model.actuator_gainprm[:, 0]) * self._gear
         view(dofs.act_bias)[:, self._act_dofs] = bias
         endless = np.where(model.actuator_forcelimited[:, None], model.actuator_forcerange, [-np.inf, np.inf])
         force_range = np.sort(endless * model.actuator_gear[:, :1], axis=1)
-        view(dofs.force_range)[:, self._act_dofs] = self._floats(force_range)
+        view(dofs.force_range)[:, self._act_dofs] = self.floats(force_range)
         limited = model.actuator_ctrllimited.astype(bool)
         endless = np.where(limited[:, None], model.actuator_ctrlrange, [-np.inf, np.inf])
-        self._ctrl_range = (self._floats(endless[:, 0]), self._floats(endless[:, 1])) if limited.any() else None
+        self._ctrl_range = (self.floats(endless[:, 0]), self.floats(endless[:, 1])) if limited.any() else None
 
     def _prepare_state(self) -> None:
         """Bind the arrays, compile what the build has not, and put every world into the default state."""
@@ -215,9 +215,9 @@ class GenesisEngine(Engine):
     def _set_friction(self, env_ids: Tensor, values: Tensor) -> None:
         """Genesis scales all three coefficients of a geom by one factor per world."""
         solid = self._loaded.solid
-        shared, new = self._floats(self.model.geom_friction)[solid], values[:, solid]
+        shared, new = self.floats(self.model.geom_friction)[solid], values[:, solid]
         factor = torch.where(shared[:, :1] > 0.0, new[..., :1] / shared[:, :1], 1.0)  # none stays none
-        used = self._floats(self.model.geom_condim[:, None] >= np.array([3, 4, 6]))[solid]
+        used = self.floats(self.model.geom_condim[:, None] >= np.array([3, 4, 6]))[solid]
         if not torch.allclose(new * used, factor * shared * used, rtol=1e-4):
             raise UserError(f"engine '{self.name}' can only scale all friction coefficients of a geom together")
         self._solver.set_geoms_friction_ratio(factor[..., 0].contiguous(), self._loaded.geoms.tolist(), env_ids)
@@ -249,7 +249,7 @@ class GenesisEngine(Engine):
                 body = model.body_parentid[body]
                 chosen = chosen | (body == root)
         mask = torch.zeros(self._solver.n_geoms + 1, device=self.device)
-        mask[self._loaded.geoms] = self._floats(chosen)[self._loaded.solid]
+        mask[self._loaded.geoms] = self.floats(chosen)[self._loaded.solid]
         return mask
 
     def _put_back(self, worlds: Tensor) -> None:
@@ -261,9 +261,6 @@ class GenesisEngine(Engine):
     def _refresh(self) -> None:
         torch.index_select(self._gs_qpos, 1, self._loaded.q, out=self.qpos)
         torch.index_select(self._gs_qvel, 1, self._loaded.dofs, out=self.qvel)
-
-    def _floats(self, values: np.ndarray) -> Tensor:
-        return torch.tensor(values, dtype=torch.float32, device=self.device)
 
 
 def _numpy(values: Tensor) -> np.ndarray:

@@ -209,10 +209,8 @@ class MjwarpEngine(Engine):
 
     def _report(self, overflowed: Tensor) -> None:
         kinds = mjw.OverflowType(int(np.bitwise_or.reduce(self._overflow[overflowed].cpu().numpy())))
-        _say_once(
-            f"worlds failed because they need more than the {self._data.naconmax // self.num_envs} contacts and "
-            f"{self._data.njmax} constraint rows per world there is memory for ({kinds.name})"
-        )
+        room = f"{self._data.naconmax // self.num_envs} contacts and {self._data.njmax} constraint rows per world"
+        _say_once(f"worlds failed because they need more than the {room} there is memory for ({kinds.name})")
 
     def _torch_stream(self) -> wp.Stream | None:
         return wp.stream_from_torch(torch.cuda.current_stream(self.device)) if self._device.is_cuda else None

@@ -52,16 +52,13 @@ class TermCfg:
     """Leading positional arguments that the manager passes in: the environment, and for events the world ids."""
 
     def __post_init__(self) -> None:
-        self.params = _complete(self.func, self.params, self._injected_arguments())
+        self.params = _complete(self.func, self.params, 1 if isinstance(self.func, type) else self.injected)
 
     def param_types(self) -> dict[str, Any]:
         """Declared type of each parameter, from the function's annotations."""
         target = self.func.__init__ if isinstance(self.func, type) else self.func
         hints = typing.get_type_hints(target, include_extras=True)
         return {name: hints.get(name, Any) for name in self.params}
-
-    def _injected_arguments(self) -> int:
-        return 1 if isinstance(self.func, type) else self.injected
 
 
 @dataclass(kw_only=True)

@@ -22,33 +22,26 @@ class Entity:
         self.joint_names = layout.joint_names
         self.body_names = layout.body_names
         self.site_names = layout.site_names
-        self._qpos, self._qvel, self._bodies, self._actuators = (
-            index_of(ids, engine.device)
-            for ids in (layout.qpos_ids, layout.qvel_ids, layout.body_ids, layout.actuator_ids)
+        balls = (
+            (layout.ball_qpos[:, None] + np.arange(4)).flatten(),
+            (layout.ball_qvel[:, None] + np.arange(3)).flatten(),
         )
-        self._ball_qpos, self._ball_qvel = (
-            index_of((first[:, None] + np.arange(size)).flatten(), engine.device)
-            for first, size in ((layout.ball_qpos, 4), (layout.ball_qvel, 3))
+        columns = (layout.qpos_ids, layout.qvel_ids, layout.body_ids, layout.actuator_ids, *balls)
+        self._qpos, self._qvel, self._bodies, self._actuators, self._ball_qpos, self._ball_qvel = (
+            index_of(ids, engine.device) for ids in columns
         )
         self._site_bodies = torch.tensor(layout.site_bodies, device=engine.device)
-        self._site_pos = torch.tensor(layout.site_pos, dtype=torch.float32, device=engine.device)
-        self._inertial = tuple(
-            torch.tensor(array[layout.body_ids], dtype=torch.float32, device=engine.device)
-            for array in (
-                engine.model.body_mass[:, None],
-                engine.model.body_ipos,
-                engine.model.body_iquat,
-                engine.model.body_inertia,
-            )
-        )
+        self._site_pos = engine.floats(layout.site_pos)
+        model = engine.model
+        inertial = (model.body_mass[:, None], model.body_ipos, model.body_iquat, model.body_inertia)
+        self._inertial = tuple(engine.floats(values[layout.body_ids]) for values in inertial)
         """Mass (B, 1), centre of mass (B, 3), and frame (B, 4) and moments (B, 3) of inertia, in the body frames."""
         self.encoder_bias: Tensor | None = None
         """(N, J) what the encoders show beyond the true joint positions, where that is randomised."""
         self.default_joint_pos = engine.default_qpos[self._qpos]
         """(J,) the pose that actions and observations are relative to."""
-        limited = engine.model.jnt_limited[layout.joint_ids].astype(bool)[:, None]
-        limits = np.where(limited, engine.model.jnt_range[layout.joint_ids], [-np.inf, np.inf])
-        self.joint_limits = torch.tensor(limits, dtype=torch.float32, device=engine.device)
+        limits = np.where(model.jnt_limited[:, None], model.jnt_range, [-np.inf, np.inf])
+        self.joint_limits = engine.floats(limits[layout.joint_ids])
         """(J, 2) lower and upper limit; infinite where there is none."""
 
     @property

@@ -45,6 +45,9 @@ from genelab.envs.terms import Term, check_shape
 from genelab.scene.scene import Scene
 from genelab.sensors import Sensors
 
+_PARTS = ("engine", "streams", "sensors", "episode_stats", "spawn")
+"""What of an environment has a state of its own, beside the managers."""
+
 
 class ManagerBasedEnv:
     """A scene in `num_envs` worlds, advanced in control steps by its playback function. No learning."""
@@ -62,9 +65,8 @@ class ManagerBasedEnv:
         cameras = [self.scene.model.camera(i).name for i in range(self.scene.model.ncam)]
         if cfg.camera is not None and cfg.camera not in cameras:
             raise unknown("camera", cfg.camera, cameras)
-        self.engine = make_engine(
-            cfg.simulation.engine, self.scene, cfg.num_envs, device=self.device, threads=cfg.simulation.threads
-        )
+        sim = cfg.simulation
+        self.engine = make_engine(sim.engine, self.scene, cfg.num_envs, device=self.device, threads=sim.threads)
         self.entities = {name: Entity(self.engine, layout) for name, layout in self.scene.entities.items()}
         """Robots and objects by name."""
         self.terrain = None if self.scene.terrain is None else self.scene.terrain.to(self.device)
@@ -206,9 +208,8 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
     def require_auto_reset(self, asked_by: str) -> None:
         """Raise unless worlds start new episodes by themselves."""
         if not self.cfg.auto_reset:
-            raise UserError(
-                f"env.auto_reset is false, but {asked_by} needs worlds that start new episodes by themselves"
-            )
+            need = f"{asked_by} needs worlds that start new episodes by themselves"
+            raise UserError(f"env.auto_reset is false, but {need}")
 
     def randomize_episode_start(self) -> None:
         """Pretend that the worlds are at different points of their episodes, so that they do not end all at once."""
@@ -234,15 +235,11 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to continue exactly from between two control steps."""
         return {
-            "engine": self.engine.state_dict(),
-            "streams": self.streams.state_dict(),
-            "sensors": self.sensors.state_dict(),
+            **{name: getattr(self, name).state_dict() for name in _PARTS},
             "managers": {name: manager.state_dict() for name, manager in self._managers.items()},
-            "episode_stats": self.episode_stats.state_dict(),
             "episode_length_buf": self.episode_length_buf.clone(),
             "skipped_steps": self._skipped_steps.clone(),
             "obs": {name: value.clone() for name, value in self.obs.items()},
-            "spawn": self.spawn.state_dict(),
             "encoder_bias": {name: entity.encoder_bias for name, entity in self.entities.items()},
             "step_count": self.step_count,
             "failed_worlds": self.failed_worlds,
@@ -251,17 +248,14 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
     @torch.no_grad()
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from where `state_dict` was taken."""
-        self.engine.load_state_dict(state["engine"])
-        self.streams.load_state_dict(state["streams"])
-        self.sensors.load_state_dict(state["sensors"])
+        for name in _PARTS:
+            getattr(self, name).load_state_dict(state[name])
         for name, manager in self._managers.items():
             manager.load_state_dict(state["managers"][name])
-        self.episode_stats.load_state_dict(state["episode_stats"])
         restore(self.episode_length_buf, state, "episode_length_buf")
         restore(self._skipped_steps, state, "skipped_steps")
         for name, value in self.obs.items():
             self.obs[name] = stored_tensor(state["obs"], name, value.shape, value.dtype).to(self.device)
-        self.spawn.load_state_dict(state["spawn"])
         for name, entity in self.entities.items():
             bias, shape = state["encoder_bias"], (self.num_envs, len(entity.joint_names))
             entity.encoder_bias = None if bias[name] is None else stored_tensor(bias, name, shape).to(self.device)

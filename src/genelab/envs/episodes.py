@@ -48,8 +48,7 @@ class EpisodeStats:
         self._sums["metric"] += finished.metrics.sum(dim=1)
         self._sums["termination"] += finished.terminations.sum(dim=1)
         if finished.success is not None:
-            self._successes += int(finished.success.sum())
-            self._publishes_success = True
+            self._successes = (self._successes or 0) + int(finished.success.sum())
         self.returns.extend(finished.returns[-WINDOW:].tolist())
         self.lengths.extend(finished.lengths[-WINDOW:].tolist())
 
@@ -60,7 +59,7 @@ class EpisodeStats:
             for kind, names in self._names.items():
                 means = (self._sums[kind] / self._count).tolist()
                 summary |= {f"{kind}/{name}": mean for name, mean in zip(names, means, strict=True)}
-            if self._publishes_success:
+            if self._successes is not None:
                 summary["success_rate"] = self._successes / self._count
         self._clear()
         return summary
@@ -76,8 +75,8 @@ class EpisodeStats:
 
     def _clear(self) -> None:
         self._count = 0
-        self._successes = 0
-        self._publishes_success = False
+        self._successes: int | None = None
+        """None where the task does not define success."""
         self._sums = {
             kind: torch.zeros(len(names), dtype=torch.float64, device=self._device)
             for kind, names in self._names.items()

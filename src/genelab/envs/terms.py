@@ -122,10 +122,8 @@ def owner_of(env: "ManagerBasedRlEnv", references: Iterable[str | Sequence[str]]
 
     What stands before a slash and is no entity belongs to the part's own name.
     """
-    heads = {
-        pattern.partition("/")[0] for reference in references for pattern in _patterns(reference) if "/" in pattern
-    }
-    named = heads & set(env.entities)
+    patterns = [pattern for reference in references for pattern in _patterns(reference)]
+    named = {pattern.partition("/")[0] for pattern in patterns if "/" in pattern} & set(env.entities)
     if name is not None:
         named.add(find_entity(env, name).name)
     if len(named) > 1:
@@ -166,18 +164,17 @@ def match_names(patterns: str | Sequence[str], names: Sequence[str], what: str, 
 
 def values_by_name(values: Mapping[str, float], names: Sequence[str], what: str) -> list[float]:
     """The value of each name: that of the one key that is part of it (``hip_roll`` of ``left_hip_roll_joint``)."""
-    found = []
+    chosen = []
     for name in names:
         keys = [key for key in values if key in name]
         if len(keys) != 1:
-            raise UserError(
-                f"{what} needs exactly one entry for '{name}', not {len(keys)}: {', '.join(keys) or 'none'}"
-            )
-        found.append(values[keys[0]])
+            found = f"{len(keys)}: {', '.join(keys) or 'none'}"
+            raise UserError(f"{what} needs exactly one entry for '{name}', not {found}")
+        chosen.append(values[keys[0]])
     for key in values:
         if not any(key in name for name in names):
             raise UserError(f"{what} has an entry '{key}' that is part of no name{hint(key, names)}")
-    return found
+    return chosen
 
 
 _PARTS = {JointRef: "joint", JointRefs: "joint", BodyRef: "body", BodyRefs: "body", SiteRefs: "site"}
@@ -191,7 +188,10 @@ def _resolve(value: Any, kind: Any, entity: Entity, env: "ManagerBasedRlEnv") ->
     if kind is EntityRef:
         return find_entity(env, value)
     if (sensor := _sensor_class(kind)) is not None:
-        return _find_sensor(value, sensor, env)
+        if not isinstance(env.sensors[value], sensor):
+            is_a = type(env.sensors[value]).__name__
+            raise UserError(f"sensor '{value}' is a {is_a}, expected a {sensor.__name__}")
+        return env.sensors[value]
     if kind in (JointRef, JointRefs):
         ids = match_joints(value, entity)
     else:
@@ -203,13 +203,6 @@ def _resolve(value: Any, kind: Any, entity: Entity, env: "ManagerBasedRlEnv") ->
         return ids[0]
     # Sites index other indices, which a slice cannot.
     return torch.tensor(ids, device=env.device) if kind is SiteRefs else index_of(ids, env.device)
-
-
-def _find_sensor(name: str, expected: type[Sensor], env: "ManagerBasedRlEnv") -> Sensor:
-    sensor = env.sensors[name]
-    if not isinstance(sensor, expected):
-        raise UserError(f"sensor '{name}' is a {type(sensor).__name__}, expected a {expected.__name__}")
-    return sensor
 
 
 def _is_reference(declared: Any) -> bool:

@@ -53,8 +53,7 @@ class HandDisplacementAction(JointTerm):
         [hand] = match_names(cfg.hand, robot.body_names, "body", robot.name)
         self._hand, self._body = hand, int(robot.layout.body_ids[hand])
         self._dofs = index_of(robot.layout.qvel_ids[joints], env.device)
-        kp = env.scene.model.actuator_gainprm[self._actuator_ids, 0]
-        self._kp = torch.tensor(kp, dtype=torch.float32, device=env.device)
+        self._kp = env.engine.floats(env.scene.model.actuator_gainprm[self._actuator_ids, 0])
         self._gravity_torque = GravityTorque(env, robot, joints)
         self._ridge = cfg.damping**2 * torch.eye(6, device=env.device)
         env.engine.reset(torch.arange(env.num_envs, device=env.device))
@@ -120,10 +119,7 @@ class GravityTorque:
             while above in index:
                 carried[[j for j, joint in enumerate(ids) if model.jnt_bodyid[joint] == above], i] = 1.0
                 above = int(model.body_parentid[above])
-
-        def floats(values: Any) -> Tensor:
-            return torch.tensor(values, dtype=torch.float32, device=device)
-
+        floats = env.engine.floats
         self._mass = carried * floats(model.body_mass[entity.body_ids])
         self._com = floats(model.body_ipos[entity.body_ids])
         self._bodies = torch.tensor([index[int(body)] for body in model.jnt_bodyid[ids]], device=device)

@@ -5,6 +5,7 @@ Draws start from the compiled scene's values, so that an event that runs again r
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ def randomize_friction(
     env: ManagerBasedRlEnv, env_ids: Tensor, geoms: str, low: NonNegative, high: NonNegative
 ) -> None:
     """Sliding friction U(low, high), one value per world for all geoms of the scene whose name matches."""
-    _randomize(env, env_ids, "geom_friction", (_geoms(env, geoms), 0), "set", low, high, shared=True)
+    _Field(env, env_ids, "geom_friction").randomize((_geoms(env, geoms), 0), "set", low, high, shared=True)
 
 
 def randomize_contacts(
@@ -44,9 +45,9 @@ def randomize_contacts(
     rises to its full value over U(depth) metres. A contact has the mean of its two sides: name both.
     """
     ids = _geoms(env, geoms)
-    _randomize(env, env_ids, "geom_solref", (ids, 0), "scale", *time_constant, shared=True)
-    _randomize(env, env_ids, "geom_solimp", (ids, 0), "set", *impedance, shared=True)
-    _randomize(env, env_ids, "geom_solimp", (ids, 2), "set", *depth, shared=True)
+    _Field(env, env_ids, "geom_solref").randomize((ids, 0), "scale", *time_constant, shared=True)
+    _Field(env, env_ids, "geom_solimp").randomize((ids, 0), "set", *impedance, shared=True)
+    _Field(env, env_ids, "geom_solimp").randomize((ids, 2), "set", *depth, shared=True)
 
 
 def randomize_contact_model(env: ManagerBasedRlEnv, env_ids: Tensor, share: Share, impratio: PositiveInterval) -> None:
@@ -54,11 +55,11 @@ def randomize_contact_model(env: ManagerBasedRlEnv, env_ids: Tensor, share: Shar
 
     Such a world takes up to 1.6 times as long to simulate, the more the higher its impratio.
     """
-    other = _draw(env, env_ids, "cone", (), 0.0, 1.0) < share
-    low, high = impratio
-    drawn = _draw(env, env_ids, "impratio", (), math.log(low), math.log(high)).exp()
-    for field, values in (("cone", torch.ones_like(drawn)), ("impratio", drawn)):
-        _write(env, env_ids, field, ..., "set", torch.where(other, values, nominal(env.scene.model, field)))
+    cones, ratios = _Field(env, env_ids, "cone"), _Field(env, env_ids, "impratio")
+    other = cones.draw((), 0.0, 1.0) < share
+    drawn = ratios.draw((), *map(math.log, impratio)).exp()
+    for field, values in ((cones, torch.ones_like(drawn)), (ratios, drawn)):
+        field.write(..., "set", torch.where(other, values, field.compiled))
 
 
 def randomize_mass(
@@ -73,11 +74,11 @@ def randomize_mass(
 ) -> None:
     """Mass of bodies plus or times U(low, high), each its own or all the same; inertia is scaled with the mass."""
     changed = entity or env.robot
-    ids = _columns(env, changed.layout.body_ids)[bodies]
-    draw = _draw(env, env_ids, "body_mass", (1,) if shared else ids.shape, low, high, changed)
-    _write(env, env_ids, "body_mass", ids, operation, draw)
+    ids, masses = _columns(env, changed.layout.body_ids)[bodies], _Field(env, env_ids, "body_mass", changed)
+    draw = masses.draw((1,) if shared else ids.shape, low, high)
+    masses.write(ids, operation, draw)
     if operation == "scale":
-        _write(env, env_ids, "body_inertia", ids, operation, draw.unsqueeze(-1))
+        _Field(env, env_ids, "body_inertia").write(ids, operation, draw.unsqueeze(-1))
 
 
 def randomize_com(
@@ -91,7 +92,7 @@ def randomize_com(
     changed = entity or env.robot
     ids = _columns(env, changed.layout.body_ids)[bodies]
     for axis, half_width in enumerate(offset):
-        _randomize(env, env_ids, "body_com", (ids, axis), "add", -half_width, half_width, changed)
+        _Field(env, env_ids, "body_com", changed).randomize((ids, axis), "add", -half_width, half_width)
 
 
 def randomize_gains(
@@ -106,7 +107,7 @@ def randomize_gains(
     changed = entity or env.robot
     ids = _columns(env, changed.layout.actuator_ids)
     for field in ("actuator_kp", "actuator_kd"):
-        _randomize(env, env_ids, field, ids, "scale", low, high, changed, shared)
+        _Field(env, env_ids, field, changed).randomize(ids, "scale", low, high, shared)
 
 
 def randomize_joints(
@@ -120,7 +121,8 @@ def randomize_joints(
 ) -> None:
     """Rotor inertia, damping or dry friction of all joints, each times its own U(low, high), or all times one."""
     changed = entity or env.robot
-    _randomize(env, env_ids, field, _columns(env, changed.layout.qvel_ids), "scale", low, high, changed, shared)
+    ids = _columns(env, changed.layout.qvel_ids)
+    _Field(env, env_ids, field, changed).randomize(ids, "scale", low, high, shared)
 
 
 def randomize_armature(
@@ -140,7 +142,7 @@ def randomize_latency(env: ManagerBasedRlEnv, env_ids: Tensor, low: Latency, hig
 
 def randomize_gravity(env: ManagerBasedRlEnv, env_ids: Tensor, low: NonNegative, high: NonNegative) -> None:
     """Strength of gravity times U(low, high)."""
-    _randomize(env, env_ids, "gravity", ..., "scale", low, high, shared=True)
+    _Field(env, env_ids, "gravity").randomize(..., "scale", low, high, shared=True)
 
 
 def randomize_encoder_bias(
@@ -169,45 +171,32 @@ def _geoms(env: ManagerBasedRlEnv, pattern: str) -> Tensor:
     return torch.tensor(ids, device=env.device)
 
 
-def _randomize(
-    env: ManagerBasedRlEnv,
-    env_ids: Tensor,
-    field: str,
-    columns: Any,
-    operation: Operation,
-    low: float,
-    high: float,
-    entity: Entity | None = None,
-    shared: bool = False,
-) -> None:
-    """Draw U(low, high) for some columns of a model field, one value for all of them if `shared`."""
-    compiled = nominal(env.scene.model, field).to(env.device)[columns]
-    shape = (1,) * compiled.dim() if shared else compiled.shape
-    _write(env, env_ids, field, columns, operation, _draw(env, env_ids, field, shape, low, high, entity))
+@dataclass
+class _Field:
+    """A model field of some worlds, drawn from the stream of the entity's field, or else the first robot's."""
 
+    env: ManagerBasedRlEnv
+    env_ids: Tensor
+    name: str
+    entity: Entity | None = None
 
-def _draw(
-    env: ManagerBasedRlEnv,
-    env_ids: Tensor,
-    field: str,
-    shape: tuple[int, ...],
-    low: float,
-    high: float,
-    entity: Entity | None = None,
-) -> Tensor:
-    """U(low, high) from the stream of a model field, of this shape for each world."""
-    env.engine.require(field, "the event")
-    stream = stream_of(env, f"event/{field}", entity or env.robot)
-    return env.streams.uniform(stream, (len(env_ids), *shape), low, high)
+    def __post_init__(self) -> None:
+        self.env.engine.require(self.name, "the event")
+        self.compiled = nominal(self.env.scene.model, self.name).to(self.env.device)
 
+    def randomize(self, columns: Any, operation: Operation, low: float, high: float, shared: bool = False) -> None:
+        """Draw U(low, high) for some columns, one value for all of them if `shared`."""
+        shape = self.compiled[columns].shape
+        self.write(columns, operation, self.draw((1,) * len(shape) if shared else shape, low, high))
 
-def _write(
-    env: ManagerBasedRlEnv, env_ids: Tensor, field: str, columns: Any, operation: Operation, draw: Tensor
-) -> None:
-    """Set, move or scale some columns of a model field, from the compiled scene's values."""
-    env.engine.require(field, "the event")
-    values = env.engine.model_field(field)[env_ids]
-    compiled = nominal(env.scene.model, field).to(env.device)[columns]
-    drawn = {"set": draw, "add": compiled + draw, "scale": compiled * draw}[operation]
-    values[(slice(None), *(columns if isinstance(columns, tuple) else (columns,)))] = drawn
-    env.engine.set_model_field(field, env_ids, values)
+    def draw(self, shape: tuple[int, ...], low: float, high: float) -> Tensor:
+        """U(low, high), of this shape for each world."""
+        stream = stream_of(self.env, f"event/{self.name}", self.entity or self.env.robot)
+        return self.env.streams.uniform(stream, (len(self.env_ids), *shape), low, high)
+
+    def write(self, columns: Any, operation: Operation, draw: Tensor) -> None:
+        """Set, move or scale some columns, from the compiled scene's values."""
+        values, compiled = self.env.engine.model_field(self.name)[self.env_ids], self.compiled[columns]
+        drawn = {"set": draw, "add": compiled + draw, "scale": compiled * draw}[operation]
+        values[(slice(None), *(columns if isinstance(columns, tuple) else (columns,)))] = drawn
+        self.env.engine.set_model_field(self.name, self.env_ids, values)

@@ -4,6 +4,8 @@ The terms of a group are vectors (N, d), which lie side by side, or images (N, C
 upon channel. Frames of a history follow each other in the same dimension, oldest first.
 """
 
+import bisect
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -85,12 +87,8 @@ class ObservationGroup:
 
     def term_at(self, index: int) -> str:
         """The term that a value of one world belongs to, by its index in the flattened observation."""
-        left = index % self.frame_dim
-        for term, dim in self.term_dims.items():
-            if left < dim:
-                return term
-            left -= dim
-        raise IndexError(index)
+        ends = list(itertools.accumulate(self.term_dims.values()))
+        return list(self.term_dims)[bisect.bisect_right(ends, index % self.frame_dim)]
 
     def table(self) -> Table:
         """A row per term. Noise is shown where the group applies it."""
@@ -206,10 +204,8 @@ class ObservationManager(TermManager):
         return value
 
     def _find(self, cfg: Any) -> int | None:
-        for slot, term in enumerate(self.terms):
-            if term.cfg.func is cfg.func and term.cfg.params == cfg.params and term.instance is None:
-                return slot
-        return None
+        alike = (term.cfg.func is cfg.func and term.cfg.params == cfg.params for term in self.terms)
+        return next((i for i, same in enumerate(alike) if same and self.terms[i].instance is None), None)
 
 
 def _side_by_side(group: str, shapes: dict[str, Shape]) -> Shape:

@@ -49,10 +49,7 @@ class Fast(StatefulTerm):
             arms[model.body_parentid[part]] += model.body_subtreemass[part] * model.body_pos[part]
         arms /= model.body_subtreemass[0] * speed
         self._speed = speed
-        self._turns, self._x, self._z = (
-            torch.tensor(values, dtype=torch.float32, device=env.device)
-            for values in (turns[1:, 1].T, arms[1:, 0], arms[1:, 2])
-        )
+        self._turns, self._x, self._z = map(env.engine.floats, (turns[1:, 1].T, arms[1:, 0], arms[1:, 2]))
 
     def __call__(self, env: ManagerBasedRlEnv) -> Tensor:
         angles, rates = env.engine.qpos @ self._turns, env.engine.qvel @ self._turns
@@ -73,9 +70,7 @@ class SettledStart(StatefulTerm):
         draw = Streams(0).uniform("poses", (poses, len(low)))  # the same poses in every environment
         batch.bind("qpos")[:] = (low + (high - low) * draw).numpy()
         batch.step(nstep=steps)
-        self._qpos, self._qvel = (
-            torch.tensor(batch.bind(name), dtype=torch.float32, device=env.device) for name in ("qpos", "qvel")
-        )
+        self._qpos, self._qvel = map(env.engine.floats, (batch.bind("qpos"), batch.bind("qvel")))
 
     def __call__(self, env: ManagerBasedRlEnv, env_ids: Tensor) -> None:
         chosen = env.streams.integers("event/start", (len(env_ids),), 0, len(self._qpos) - 1)
