@@ -19,6 +19,7 @@ from genelab.core.registry import tasks
 from genelab.envs import RampCfg, RewardTermCfg
 from genelab.experiment.setup import resolve
 from genelab.experiment.train import UNUSED_IN_TRAINING
+from task_sample import LEARNT
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 NAME = st.text(string.ascii_lowercase + "_", min_size=1).filter(lambda word: word != "none")
@@ -29,7 +30,7 @@ def _roots(task_id: str, play: bool) -> dict[str, Any]:
     return {"env": spec.env_cfg(play=play), "agent": spec.agent_cfg()}
 
 
-ROOTS = {(task_id, play): _roots(task_id, play) for task_id in tasks() for play in (False, True)}
+ROOTS = {(task_id, play): _roots(task_id, play) for task_id in LEARNT for play in (False, True)}
 LEAVES = [(key, leaf) for key, roots in ROOTS.items() for leaf in leaves(roots)]
 PATHS = {key: {leaf.path for leaf in leaves(roots)} for key, roots in ROOTS.items()}
 

@@ -12,8 +12,8 @@ from genelab.core.errors import UserError
 from genelab.core.registry import load
 from genelab.engines import ENGINES, make_engine
 from genelab.engines.base import Engine
-from genelab.engines.fields import MODEL_FIELDS
 from genelab.engines.description import describe_model, differences
+from genelab.engines.fields import MODEL_FIELDS
 from worlds import BOX_HALF, arm_scene, box_scene, busy_scene, ids, machine_scene, needs, panda_scene
 
 

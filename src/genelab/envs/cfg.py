@@ -223,7 +223,7 @@ class ManagerBasedEnvCfg:
     decimation: Annotated[int, ranges.Range(1, 1000)] = 1
     """Physics steps per control step."""
     playback: Callable[..., Any] | None = field(default=None, metadata=takes("env", "step"))
-    """``playback(env, step)`` sets ``env.engine.ctrl`` before each control step. None leaves it at zero."""
+    """``playback(env, step)`` sets controls, or the state, before each control step. None leaves controls at zero."""
     camera: str | None = None
     """Camera of videos, by its name in the compiled scene. None: a free camera."""
 

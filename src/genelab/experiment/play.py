@@ -16,7 +16,7 @@ from genelab.core.errors import UserError
 from genelab.core.json_data import flatten
 from genelab.core.registry import find
 from genelab.core.table import Table
-from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv
+from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.experiment.collect import demonstrator
 from genelab.experiment.console import progress
 from genelab.experiment.inference import Say, find_checkpoint, load_policy, resolve_policy
@@ -65,12 +65,12 @@ class ZeroPolicy(Policy):
 
 def run_playback(request: PlayRequest, say: Say = print) -> int:
     """Play and return the number of steps."""
+    if not isinstance(find(request.task).env_cfg(play=True), ManagerBasedRlEnvCfg):
+        return _play_scene(request, say)
     agent = request.agent or ("trained" if request.checkpoint is not None else "zero")
     if request.checkpoint is not None and agent != "trained":
         raise UserError(f"--checkpoint goes with --agent trained, not with --agent {agent}")
     setup, checkpoint = _resolve(request, agent, say)
-    if not setup.trains:
-        return _play_scene(setup, request, say)
     if request.num_envs is not None:
         setup.env_cfg.num_envs = request.num_envs
     elif not any(change.path == "env.num_envs" for change in setup.changes):
@@ -122,11 +122,14 @@ def _load(name: str, env: ManagerBasedRlEnv, request: PlayRequest) -> Policy:
     return load_policy(env, checkpoint)
 
 
-def _play_scene(setup: Setup, request: PlayRequest, say: Say) -> int:
+def _play_scene(request: PlayRequest, say: Say) -> int:
+    setup = resolve(request.task, play=True, preset="reference", overrides=request.overrides)
     ignored = {"--agent": request.agent, "--checkpoint": request.checkpoint, "--num-envs": request.num_envs}
     for flag, value in {**ignored, "--prof": request.prof or None}.items():
         if value is not None:
             say(f"warning: {flag} is ignored: '{request.task}' is a scene that plays itself, without a policy")
+    for change in setup.changes:
+        say(str(change))
     env = ManagerBasedEnv(setup.env_cfg, seed=request.seed)
     return show(Session(env), replace(request, prof=False), say)
 

@@ -13,6 +13,7 @@ from genelab.core.config import digest, is_config, to_dict
 from genelab.core.errors import Diverged, UserError
 from genelab.core.files import require_plain_name
 from genelab.core.overrides import validate
+from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.bundle import is_bundled
@@ -50,6 +51,7 @@ class TrainRequest:
 
 def resolve_training(request: TrainRequest) -> Setup:
     """The configs of a request, with every mistake in it found."""
+    find(request.task).agent_cfg()  # an error if there is none
     setup = resolve(
         request.task,
         preset=request.preset,
@@ -57,8 +59,6 @@ def resolve_training(request: TrainRequest) -> Setup:
         overrides=request.overrides,
         unused=UNUSED_IN_TRAINING,
     )
-    if not setup.trains or setup.agent_cfg is None:
-        raise UserError(f"task '{request.task}' cannot be trained: it has no agent config")
     setup.agent_cfg.check_samples(setup.env_cfg.num_envs)
     return setup
 
