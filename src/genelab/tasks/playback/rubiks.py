@@ -43,7 +43,7 @@ def rubiks(play: bool = False) -> ManagerBasedEnvCfg:
     """
     return ManagerBasedEnvCfg(
         scene=SceneCfg(
-            robots={"cube": EntityCfg(model=cube, params={"edge": 0.1}, pos=(0.0, 0.0, 0.33))},
+            robots={"cube": EntityCfg(model=cube, params={"edge": 0.25}, pos=(0.0, 0.0, 0.825))},
             ground=GroundCfg(collide=False),
         ),
         simulation=SimulationCfg(dt=0.02, gravity=(0.0, 0.0, 0.0)),
