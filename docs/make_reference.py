@@ -5,6 +5,7 @@ Signatures, types and defaults are shown as they are written there. Nothing is i
 
 import ast
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -111,6 +112,9 @@ def find(module: str, name: str) -> tuple[str, Definition]:
     for node in _imports(module):
         if any((alias.asname or alias.name) == name for alias in node.names):
             return find(str(node.module), name)
+        if node.names[0].name == "*":
+            with suppress(LookupError):
+                return find(str(node.module), name)
     raise LookupError(f"{module} has no {name}")
 
 
@@ -138,7 +142,7 @@ def _type(annotation: ast.expr) -> str:
     if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Annotated":
         assert isinstance(annotation.slice, ast.Tuple)
         return ast.unparse(annotation.slice.elts[0])
-    return ast.unparse(annotation)
+    return ast.unparse(annotation).replace("ranges.", "")
 
 
 def _default(value: ast.expr | None) -> str:

@@ -1,6 +1,7 @@
 """Draw a picture of every task for its page: MUJOCO_GL=egl python docs/make_stills.py [TASK …]
 
-A task that comes with a policy is drawn while that acts, any other one after a few random actions.
+A task that comes with a policy is drawn while that acts, a scene while it plays itself, any other task after a few
+random actions.
 """
 
 import sys
@@ -17,7 +18,7 @@ from genelab.experiment.bundle import bundled_checkpoint
 
 STILLS = Path(__file__).parent / "images/tasks"
 WIDTH, HEIGHT = 400, 300
-RANDOM_STEPS, TRAINED_STEPS = 12, 45
+RANDOM_STEPS, TRAINED_STEPS, SCENE_STEPS = 12, 45, 230
 """Control steps before a picture is taken."""
 
 
@@ -37,7 +38,7 @@ def _after_random_actions(spec: TaskSpec, width: int, height: int, seed: int) ->
     learns = isinstance(cfg, ManagerBasedRlEnvCfg)
     env = ManagerBasedRlEnv(cfg, seed) if learns else ManagerBasedEnv(cfg, seed)
     generator = torch.Generator().manual_seed(seed)
-    for _ in range(RANDOM_STEPS):
+    for _ in range(RANDOM_STEPS if learns else SCENE_STEPS):
         if isinstance(env, ManagerBasedRlEnv):
             env.step(torch.rand(1, env.num_actions, generator=generator) * 2.0 - 1.0)
         else:

@@ -22,6 +22,7 @@ FAMILIES = {
     "Walking": "velocity",
     "Manipulation": "manipulation",
     "The control suite": "suite",
+    "Scenes that play themselves": "playback",
 }
 """Titles of the list of tasks, and the tag of each one's tasks. Whatever has none of these tags comes last."""
 
@@ -109,7 +110,7 @@ def task_tables(spec: TaskSpec) -> list[str]:
     """The tables of a task in training. A note says what of it play and evaluation do not have."""
     cfg, play = spec.env_cfg(), spec.env_cfg(play=True)
     described = described_task(spec.id)
-    actor = next(table for table in described if table.title.startswith("observations: policy"))
+    actor = next((table for table in described if table.title.startswith("observations: policy")), None)
     lines = []
     for table in described:
         note, shown = "", table
@@ -117,7 +118,7 @@ def task_tables(spec: TaskSpec) -> list[str]:
             terms, kept = getattr(cfg, table.title), getattr(play, table.title)
             aids = ", ".join(f"`{name}`" for name in terms if name not in kept)
             note = f"In training only: {aids}." if aids else ""
-        elif table.title.startswith("observations") and table is not actor:
+        elif actor is not None and table.title.startswith("observations") and table is not actor:
             shown, note = beside(actor, table)
         lines += [f"## {table.title[0].upper()}{table.title[1:]}", "", *([note, ""] if note else [])]
         lines += [compact(shown).markdown(), ""] if shown.rows else []

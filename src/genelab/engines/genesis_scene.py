@@ -116,9 +116,8 @@ def option_values(solver: Any) -> np.ndarray:
     """Settings of the solver, in MuJoCo's numbers. The rest, which Genesis does not have, has no values."""
     values = {name: float(view(getattr(solver.rigid_info, name))) for name in _SCALARS}
     for name, (field, table) in _CHOICES.items():
-        values[name] = next(
-            int(number) for number, choice in table.items() if choice == getattr(solver._options, field)
-        )
+        chosen = getattr(solver._options, field)
+        values[name] = next(int(number) for number, choice in table.items() if choice == chosen)
     return np.array([values.get(name, np.nan) for name in OPTIONS], dtype=np.float64)
 
 

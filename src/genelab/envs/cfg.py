@@ -229,7 +229,7 @@ class ManagerBasedEnvCfg:
 
     @property
     def control_dt(self) -> float:
-        """ranges.Seconds per control step."""
+        """Seconds per control step."""
         return self.simulation.dt * self.decimation
 
 

@@ -1,5 +1,6 @@
 """Action terms: controls of joints, and of actuators that drive something else."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -57,20 +58,18 @@ class JointPositionActionCfg(JointActionCfg):
 class JointTerm(ActionTerm):
     """Base of terms that write the controls of actuators of one kind, those of the joints that their config names."""
 
-    cfg: Any
-
     def __init__(self, name: str, cfg: Any, env: ManagerBasedRlEnv, kind: JointActionKind, dim: int | None = None):
         robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
         self._joint_ids = match_joints(cfg.joints, robot)
         self.joint_names = [robot.joint_names[j] for j in self._joint_ids]
         super().__init__(name, cfg, env, len(self._joint_ids) if dim is None else dim)
         self._joints = index_of(self._joint_ids, env.device)
-        self._actuator_ids = [actuator_of(robot, joint, kind) for joint in self.joint_names]
+        self._actuator_ids = actuators_of(robot, self.joint_names, kind)
         self._actuators = index_of(self._actuator_ids, env.device)
 
     def describe(self) -> dict[str, Any]:
-        moved = {"entity": self._robot.name, "joints": self.joint_names, "scale": self.cfg.scale}
-        return {**super().describe(), **moved}
+        scale: Any = self.cfg.scale  # type: ignore[attr-defined]
+        return {**super().describe(), "entity": self._robot.name, "joints": self.joint_names, "scale": scale}
 
 
 class JointAction(JointTerm):
@@ -143,8 +142,12 @@ class ActuatorAction(ActionTerm):
         return {"dim": self.dim, "entity": self._robot.name, "actuators": self.actuator_names, "scale": self.cfg.scale}
 
 
-def actuator_of(robot: Entity, joint: str, kind: JointActionKind) -> int:
-    """The actuator of one kind of a joint, as an index into ``engine.ctrl``."""
+def actuators_of(robot: Entity, joint_names: Sequence[str], kind: JointActionKind) -> list[int]:
+    """The actuator of one kind of each of these joints, as indices into ``engine.ctrl``."""
+    return [_actuator_of(robot, joint, kind) for joint in joint_names]
+
+
+def _actuator_of(robot: Entity, joint: str, kind: JointActionKind) -> int:
     layout, label = robot.layout, f"joint '{joint}' of '{robot.name}'"
     driving = [i for i, driven in enumerate(layout.actuated_joints) if driven == joint]
     if not driving:

@@ -69,14 +69,14 @@ class ActionManager(BuiltTermManager):
     """Clips the raw action, remembers the last two, and hands each term its columns."""
 
     kind = "action"
-    buffers = ("action", "previous_action")
+    state = ("action", "previous_action")
     terms: dict[str, ActionTerm]
 
     def __init__(self, cfg: dict[str, ActionTermCfg], env: "ManagerBasedRlEnv"):
         super().__init__(cfg, env)
-        self.dim = sum(term.dim for term in self.terms.values())
-        bounds = [torch.full((term.dim,), term.cfg.clip, device=env.device) for term in self.terms.values()]
-        self._bound = torch.cat(bounds) if bounds else torch.zeros(0, device=env.device)
+        self._dims = [term.dim for term in self.terms.values()]
+        self._bound = env.engine.floats([term.cfg.clip for term in self.terms.values() for _ in range(term.dim)])
+        self.dim = sum(self._dims)
         self.action = torch.zeros(env.num_envs, self.dim, device=env.device)
         """(N, dim) this step's raw action, clipped: what observations and rewards see."""
         self.previous_action = torch.zeros_like(self.action)
@@ -87,10 +87,8 @@ class ActionManager(BuiltTermManager):
             raise UserError(f"the action has shape {tuple(action.shape)}, expected {tuple(self.action.shape)}")
         self.previous_action.copy_(self.action)
         torch.clamp(action, -self._bound, self._bound, out=self.action)
-        start = 0
-        for term in self.terms.values():
-            term.process(self.action[:, start : start + term.dim])
-            start += term.dim
+        for term, part in zip(self.terms.values(), self.action.split(self._dims, dim=1), strict=True):
+            term.process(part)
 
     def reset(self, env_ids: Tensor) -> None:
         super().reset(env_ids)

@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,18 +11,15 @@ from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.core.table import Table
-from genelab.core.tensors import restore
 from genelab.envs.cfg import ActionTermCfg, CommandTermCfg, TermCfg
-from genelab.envs.terms import Term, check_shape
+from genelab.envs.terms import Stateful, Term, check_shape
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
 
 
-class Manager:
-    """Base of managers. `buffers` names the tensor attributes that are the manager's state."""
-
-    buffers: Sequence[str] = ()
+class Manager(Stateful):
+    """Base of managers. Their state is their own, and that of their terms."""
 
     def stateful_terms(self) -> Iterable[tuple[str, Any]]:
         """Named objects with ``reset``, ``state_dict`` and ``load_state_dict``."""
@@ -42,13 +39,12 @@ class Manager:
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "buffers": {name: getattr(self, name).clone() for name in self.buffers},
+            "buffers": super().state_dict(),
             "terms": {name: term.state_dict() for name, term in self.stateful_terms()},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name in self.buffers:
-            restore(getattr(self, name), state["buffers"], name)
+        super().load_state_dict(state["buffers"])
         for name, term in self.stateful_terms():
             term.load_state_dict(state["terms"][name])
 
@@ -89,7 +85,7 @@ class TermManager(Manager):
 class SummingManager(TermManager):
     """Base of managers that sum each term over the running episode."""
 
-    buffers = ("episode_sums",)
+    state = ("episode_sums",)
 
     def __init__(self, cfg: Mapping[str, TermCfg], env: "ManagerBasedRlEnv"):
         super().__init__(cfg, env)

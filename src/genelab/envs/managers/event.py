@@ -23,7 +23,7 @@ class EventManager(TermManager):
     """Runs events. Interval events have one clock per world, started anew with each episode."""
 
     kind, title = "event", "events"
-    buffers = ("_time_left",)
+    state = ("_time_left",)
     columns = {"when": _when}  # noqa: RUF012
 
     def __init__(self, cfg: dict[str, EventTermCfg], env: "ManagerBasedRlEnv"):
