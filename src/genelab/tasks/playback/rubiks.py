@@ -29,7 +29,7 @@ COLOURS |= {"F": "0.06 0.56 0.28", "U": "0.97 0.97 0.97", "D": "0.98 0.83 0.08"}
 
 
 class Turn(NamedTuple):
-    """A turn of one layer: quarter turns about an axis, which count as angles do. None is a pause."""
+    """A turn of one layer: quarter turns about an axis, which count as angles do. Without any, it is a pause."""
 
     axis: int
     side: int
