@@ -112,13 +112,8 @@ def numbers(value: Any) -> list[float]:
 
 
 @pytest.mark.suite
-<<<<<<< HEAD
-@pytest.mark.parametrize("task", tasks())
-def test_the_page_of_a_task_has_every_number_of_every_term(task: str) -> None:
-=======
 @pytest.mark.parametrize("task", LEARNT)
-def test_the_page_of_tasks_has_every_number_of_every_term(task: str) -> None:
->>>>>>> 6e8c91e (Add two scenes that play themselves: a Rubik's cube and a hand with a recorded motion)
+def test_the_page_of_a_task_has_every_number_of_every_term(task: str) -> None:
     cfg = find(task).env_cfg()
     written = set(re.findall(r"-?\d[\d.]*(?:e[+-]?\d+)?", task_pages()[f"docs/tasks/{task}.md"]))
     for kind in TERMS:
