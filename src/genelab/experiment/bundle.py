@@ -4,7 +4,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from genelab.core.errors import unknown
-from genelab.core.registry import find
+from genelab.core.registry import tasks
 
 BUNDLED, PREFIX = "bundled", "bundled:"
 """Wherever a checkpoint is named, ``bundled`` stands for the task's bundled one, ``bundled:<task>`` for another's."""
@@ -27,7 +27,8 @@ def is_bundled(name: str | Path) -> bool:
 
 def resolve_checkpoint(name: str | Path, task: str, relative_to: Path | None = None) -> Path:
     """A checkpoint for `task` by path, ``bundled`` or ``bundled:<task>``. Paths count from `relative_to`."""
-    find(task).agent_cfg()  # an error if there is none: no policy acts in the task
+    if task in tasks():
+        tasks()[task].agent_cfg()  # an error if there is none: no policy acts in the task
     if is_bundled(name):
         task = task if str(name) == BUNDLED else str(name).removeprefix(PREFIX)
         path = bundled_checkpoint(task)
