@@ -530,12 +530,12 @@ def robust() -> Iterator[ManagerBasedRlEnv]:
 @pytest.mark.parametrize(
     ("field", "low", "high"),
     [
-        ("actuator_kp", 0.75, 1.3),
-        ("actuator_kd", 0.75, 1.3),
-        ("joint_damping", 0.4, 2.2),
-        ("joint_friction", 0.4, 2.2),
-        ("body_mass", 0.9, 1.3),
-        ("body_inertia", 0.9, 1.3),
+        ("actuator_kp", 0.7, 1.35),
+        ("actuator_kd", 0.7, 1.35),
+        ("joint_damping", 0.4, 2.6),
+        ("joint_friction", 0.4, 2.6),
+        ("body_mass", 0.9, 1.4),
+        ("body_inertia", 0.9, 1.4),
     ],
 )
 def test_the_robust_preset_scales_a_field_of_all_joints_or_bodies_alike(
