@@ -39,6 +39,7 @@ demo: setup
 	$(BIN)/genelab export $(TASK) $(DEMO)/model_final.pt --format onnx --out $(DEMO)/policy.onnx
 	$(BIN)/genelab play $(TASK) --checkpoint $(DEMO)/model_final.pt --max-steps 600 --video $(DEMO)/video.mp4
 	$(BIN)/genelab play Genelab-Velocity-Flat-Unitree-Go1-v0 --agent trained --max-steps 400 --video $(DEMO)/go1.mp4
+	$(BIN)/genelab play Genelab-Velocity-Flat-Unitree-G1-v0 --agent trained --max-steps 400 --video $(DEMO)/g1.mp4
 	$(BIN)/genelab play Genelab-Velocity-Rough-Unitree-Go1-v0 --agent trained --max-steps 400 --video $(DEMO)/go1-rough.mp4
 	$(BIN)/genelab play GeneLab-Franka-Pick-And-Place-v0 --agent trained --max-steps 200 --video $(DEMO)/franka.mp4
 	@echo

@@ -17,6 +17,7 @@ from genelab.experiment.run.reading import load_entries
 FILMS = {
     "video.mp4": "The pendulum that was just trained",
     "go1.mp4": "The Go1 follows velocity commands",
+    "g1.mp4": "The G1 follows velocity commands",
     "go1-rough.mp4": "The Go1 on stairs, boxes and slopes",
     "franka.mp4": "The Panda brings a cube to a goal",
 }
