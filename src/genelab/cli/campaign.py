@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from genelab.cli.options import argument, option
+from genelab.cli.options import Json, argument, option
 from genelab.experiment.console import on_terminal, say
 
 File = Annotated[Path, argument("A campaign file (TOML).", "FILE")]
@@ -30,7 +30,7 @@ def run(
     return run_campaign(file, parallel, only_failing, say)
 
 
-def status(file: File, as_json: Annotated[bool, option("Print it as JSON.", "--json")] = False) -> None:
+def status(file: File, as_json: Json = False) -> None:
     """Show how every run of a campaign stands; on a terminal, for as long as the campaign is worked through.
 
     Example: genelab campaign status examples/campaign.toml

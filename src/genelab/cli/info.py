@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from genelab.cli.options import Task, backend, option, preset
+from genelab.cli.options import Json, Task, backend, option, preset
 from genelab.core.table import Table, terminal_width
 from genelab.experiment.console import say
 
@@ -19,7 +19,7 @@ def info(
     play: Annotated[bool, option("Show the environment of play and eval, not that of training.", "--play")] = False,
     preset: Annotated[str, preset("Show the values with these settings of the task.")] = "auto",
     backend: Annotated[str | None, backend("Show the agent of this RL library, if the task has several.")] = None,
-    as_json: Annotated[bool, option("Write JSON, for programs.", "--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show a task: its MDP, presets, published result, and every path that can be overridden.
 

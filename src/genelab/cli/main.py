@@ -10,7 +10,21 @@ from typing import Any
 import typer
 
 from genelab import __version__
-from genelab.cli import benchmark, campaign, collect, export, info, play, probe, report, sim2sim, summary, train, watch
+from genelab.cli import (
+    benchmark,
+    campaign,
+    collect,
+    export,
+    info,
+    play,
+    probe,
+    report,
+    runs,
+    sim2sim,
+    summary,
+    train,
+    watch,
+)
 from genelab.cli import eval as eval_command
 from genelab.cli import list as list_command
 from genelab.cli.plain import allow_all_text
@@ -34,6 +48,7 @@ LOOK, RUN, JUDGE = "Look around", "Train and run", "Judge"
 COMMANDS: list[tuple[str, str, Callable[..., Any]]] = [
     (LOOK, "list", list_command.list_things),
     (LOOK, "info", info.info),
+    (LOOK, "runs", runs.runs),
     (RUN, "train", train.train),
     (RUN, "play", play.play),
     (RUN, "watch", watch.watch),

@@ -47,6 +47,7 @@ Task = Annotated[str, argument("The id of a task; 'genelab list' shows them.", c
 Checkpoint = Annotated[Path, argument("A checkpoint, or 'bundled'.")]
 Seed = Annotated[int, typer.Option(help="Fix everything random.")]
 Out = Annotated[Path | None, option("Write the result to this JSON file.")]
+Json = Annotated[bool, option("Write JSON, for programs.", "--json")]
 Vis = Annotated[bool, option("Open a viewer window (env.simulation.vis=true).", "--vis", "-v", panel=PICTURES)]
 Headless = Annotated[bool, option("Open no window (env.simulation.vis=false).", "--headless", panel=PICTURES)]
 Gpu = Annotated[bool, option("Run on the CUDA device (env.simulation.gpu=true).", "--gpu", panel=SIMULATION)]

@@ -20,6 +20,8 @@ from genelab.core.run_files import AGENT_FILE, ENV_FILE, EVAL_FILE, METRICS_FILE
 from genelab.experiment.run.logs import LINE_FILES, lines_written
 from genelab.experiment.run.schema import EVALUATION, RECORD, ROW, SUMMARY
 
+NOTHING_YET = "no iteration has been recorded yet"
+
 
 @dataclass(frozen=True)
 class RunData:
@@ -152,7 +154,7 @@ def read_run(directory: Path, notes: list[str]) -> RunData:
     check_record(f"'{path}' is not the record of a genelab run", meta, RECORD)
     rows, evaluations = (_read_lines(directory / name, notes, meta) for name in LINE_FILES)
     if not rows:
-        notes.append(f"{directory}: no iteration has been recorded yet")
+        notes.append(f"{directory}: {NOTHING_YET}")
     config: dict[str, Any] = {}
     for name, file in (("env", ENV_FILE), ("agent", AGENT_FILE)):
         params = _read_record(directory / file, {}, notes)
