@@ -212,6 +212,15 @@ def test_timers_of_a_contact_sensor_with_a_period_count_the_time_since_a_reset()
     torch.testing.assert_close(env.sensors["feet"].data.air_time[:, 0], torch.tensor([0.06, 0.02]))
 
 
+def test_a_height_scan_with_a_period_keeps_its_measurement_on_flat_ground():
+    cfg = tiny(flat(play=True))
+    cfg.scene.sensors["scan"] = HeightScanCfg(period=0.06)
+    env = ManagerBasedRlEnv(cfg)
+    measured = env.sensors["scan"].data.clone()
+    env.step(torch.zeros(2, 12))
+    assert torch.equal(env.sensors["scan"].data, measured)
+
+
 def test_sides_must_be_different():
     cfg = tiny(flat(play=True))
     cfg.scene.sensors["feet"] = ContactSensorCfg(sides=("robot/FR_foot", "robot/FR_foot"), kind="geom")

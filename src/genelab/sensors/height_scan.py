@@ -66,7 +66,7 @@ class HeightScan(ArraySensor):
     def measure(self) -> Tensor:
         pos, terrain = self._frame.pos, self.host.terrain
         if terrain is None:
-            return pos[:, 2:].expand(-1, self.grid.shape[1])
+            return pos[:, 2:].repeat(1, self.grid.shape[1])  # not a view of the state, which goes on changing
         return pos[:, 2:] - terrain.height_at(*self._places())
 
     def points(self) -> Tensor:
