@@ -13,7 +13,7 @@ import torch
 
 from genelab.core.files import write_atomic, write_json
 from genelab.experiment.benchmark import BenchmarkRequest, run_benchmark
-from genelab.experiment.bundle import PREFIX, directory
+from genelab.experiment.inference import PREFIX, bundle_directory
 from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
 from genelab.rl.sb3.learner import ACTOR
 
@@ -31,7 +31,7 @@ def to_act(checkpoint: dict[str, Any]) -> dict[str, Any]:
 def bundle(path: Path) -> None:
     """Copy one checkpoint."""
     checkpoint = to_act(read_checkpoint(path))
-    target = directory() / f"{checkpoint[INFO_KEY]['task']}.pt"
+    target = bundle_directory() / f"{checkpoint[INFO_KEY]['task']}.pt"
     write_atomic(target, lambda temporary: torch.save(checkpoint, temporary))
     print(f"{target.name}: {target.stat().st_size / 1024:.0f} KiB")
 
@@ -43,10 +43,12 @@ def main() -> None:
         bundle(path)
     suite = [
         {"task": path.stem, "checkpoint": f"{PREFIX}{path.stem}", "episodes": 100, "seed": 0, "num_envs": 64}
-        for path in sorted(directory().glob("*.pt"))
+        for path in sorted(bundle_directory().glob("*.pt"))
     ]
-    write_json(directory() / "suite.json", suite)
-    report = run_benchmark(BenchmarkRequest(suite=directory() / "suite.json", out=directory() / "reference.json"))
+    write_json(bundle_directory() / "suite.json", suite)
+    report = run_benchmark(
+        BenchmarkRequest(suite=bundle_directory() / "suite.json", out=bundle_directory() / "reference.json")
+    )
     print(json.dumps([result["return_mean"] for result in report["results"]]))
 
 

@@ -13,7 +13,7 @@ import time
 from common import alternate, compare, save
 import torch
 
-from genelab.experiment.bundle import bundled_checkpoint
+from genelab.experiment.inference import bundled_checkpoint
 from genelab.experiment.inference import setup_policy
 from genelab.rl.evaluator import evaluate, plan
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import imageio_ffmpeg
 import numpy as np
 
-from genelab.experiment.bundle import bundled_checkpoint
-from genelab.experiment.inference import setup_policy
+from genelab.experiment.inference import bundled_checkpoint, setup_policy
 
 IMAGES = Path(__file__).parent / "images"
 WIDTH, HEIGHT = 1280, 960

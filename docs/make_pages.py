@@ -13,7 +13,7 @@ from pathlib import Path
 
 from genelab.core.table import Table
 from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS
-from genelab.rl.vocabulary import vocabulary_table
+from genelab.rl.deployment import vocabulary_table
 from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
 from genelab.tasks.suite import ROWS as SUITE_ROWS
 from genelab.tasks.suite import TASKS as SUITE

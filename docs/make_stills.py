@@ -14,7 +14,7 @@ from PIL import Image
 
 from genelab.core.registry import TaskSpec, find, tasks
 from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.experiment.bundle import bundled_checkpoint
+from genelab.experiment.inference import bundled_checkpoint
 
 STILLS = Path(__file__).parent / "images/tasks"
 WIDTH, HEIGHT = 400, 300

@@ -12,7 +12,7 @@ from genelab.core.overrides import show
 from genelab.core.registry import TaskSpec, load, tasks
 from genelab.core.table import Table, cell
 from genelab.experiment import describe
-from genelab.experiment.bundle import bundled_checkpoint
+from genelab.experiment.inference import bundled_checkpoint
 from genelab.rl.playground_specs import PLAYGROUND_SPECS
 
 IMAGES = Path(__file__).parent / "images"

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from genelab.core.json_data import read_json
-from genelab.experiment.bundle import directory
 from genelab.experiment.gate import compare_with_reference
+from genelab.experiment.inference import bundle_directory
 from genelab.rl.backends import BACKENDS
 
 TASK, FRANKA = "GeneLab-Inverted-Pendulum-v0", "GeneLab-Franka-Pick-And-Place-v0"
@@ -199,10 +199,10 @@ def test_a_reference_without_the_entry_is_an_error(suite: Path, mistake: Callabl
 def test_what_comes_with_the_package_passes_its_own_gate(cli: Callable[..., Any]) -> None:
     outcome = cli("benchmark", "--reference", "bundled", "--episodes", "8")
     assert outcome.code == 0, outcome.out + outcome.err
-    assert outcome.out.count(": ok") == len(json.loads((directory() / "suite.json").read_text()))
+    assert outcome.out.count(": ok") == len(json.loads((bundle_directory() / "suite.json").read_text()))
 
 
-@pytest.mark.parametrize("path", sorted(directory().glob("*.pt")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(bundle_directory().glob("*.pt")), ids=lambda path: path.stem)
 def test_bundled_policies_are_small(path: Path) -> None:
     assert path.stat().st_size < 1_000_000
 

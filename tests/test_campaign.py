@@ -15,9 +15,8 @@ import pytest
 from genelab.cli.main import run as genelab_command
 from genelab.core.json_data import read_json, read_json_lines
 from genelab.experiment.campaign.file import read_campaign
-from genelab.experiment.campaign.plan import Plan
 from genelab.experiment.campaign.state import look_at
-from genelab.experiment.campaign.work import run_campaign
+from genelab.experiment.campaign.work import Plan, run_campaign
 from genelab.experiment.launch import LocalProcesses, log_file
 from genelab.experiment.run.lock import locked
 from runs import meta, start, wait_for_iteration

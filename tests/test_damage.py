@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from attacks import damage
-from genelab.core.checksums import sealed, unsealed
 from genelab.core.errors import UserError
+from genelab.core.files import sealed, unsealed
 from genelab.core.json_data import read_json
 
 TASK = "GeneLab-Inverted-Pendulum-v0"

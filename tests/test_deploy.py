@@ -14,10 +14,10 @@ from genelab.core.json_data import read_json
 from genelab.core.registry import tasks
 from genelab.experiment.export import ExportRequest, run_export
 from genelab.experiment.inference import setup_policy
-from genelab.rl import vocabulary
+from genelab.rl import deployment
 from genelab.tasks.suite import cheetah, walker
 
-BUNDLED = Path(vocabulary.__file__).parents[1] / "bundled"
+BUNDLED = Path(deployment.__file__).parents[1] / "bundled"
 DEPLOY = Path(__file__).parents[1] / "examples/deploy"
 TASKS = sorted(path.stem for path in BUNDLED.glob("*.pt"))
 WORLDS, STEPS = 3, 100
@@ -155,15 +155,15 @@ def test_every_term_of_every_task_is_in_the_vocabulary() -> None:
         cfg = task.env_cfg(play=True)
         terms = [term for group in cfg.observations.values() for term in group.terms.values()]
         terms += [*cfg.rewards.values(), *cfg.terminations.values(), *cfg.events.values()]
-        assert [term.func for term in terms if vocabulary.word_of(term.func) is None] == []
-        assert {type(command) for command in cfg.commands.values()} <= set(vocabulary.COMMANDS)
+        assert [term.func for term in terms if deployment.word_of(term.func) is None] == []
+        assert {type(command) for command in cfg.commands.values()} <= set(deployment.COMMANDS)
 
 
 def test_terms_of_a_task_of_its_own_are_called_after_its_module() -> None:
-    assert vocabulary.word_of(walker.upright_at_speed) == "walker_upright_at_speed"
-    assert vocabulary.word_of(cheetah.SettledStart) == "cheetah_settled_start"
-    assert vocabulary.word_of(test_the_readme_explains_every_word) is None
+    assert deployment.word_of(walker.upright_at_speed) == "walker_upright_at_speed"
+    assert deployment.word_of(cheetah.SettledStart) == "cheetah_settled_start"
+    assert deployment.word_of(test_the_readme_explains_every_word) is None
 
 
 def test_the_readme_explains_every_word() -> None:
-    assert vocabulary.vocabulary_table() in (DEPLOY / "README.md").read_text(encoding="utf-8")
+    assert deployment.vocabulary_table() in (DEPLOY / "README.md").read_text(encoding="utf-8")

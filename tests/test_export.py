@@ -22,8 +22,7 @@ from genelab.core.errors import UserError
 from genelab.experiment import export as export_module
 from genelab.experiment.inference import setup_policy
 from genelab.rl.backends.base import InferenceSetup
-from genelab.rl.export_check import TOLERANCE, max_error, record
-from genelab.rl.exporter import build, observation_layout
+from genelab.rl.exporter import TOLERANCE, build, max_error, observation_layout, record
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 DEPLOY = Path(__file__).parents[1] / "examples/deploy"

@@ -18,8 +18,7 @@ from genelab.experiment.setup import resolve
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.methods.base import batch_of
 from genelab.rl.model_cfg import RslRlTanhNormalCfg
-from genelab.rl.rsl_rl.held import hold
-from genelab.rl.rsl_rl.learner import RslRlLearner
+from genelab.rl.rsl_rl.learner import RslRlLearner, hold
 from genelab.rl.rsl_rl.tanh_normal import TanhNormal
 from runs import metrics
 

@@ -16,9 +16,10 @@ import pytest
 from genelab.cli.main import run as genelab_command
 from genelab.core.json_data import read_json, read_json_lines
 from genelab.core.stats import summarize
+from genelab.experiment import report as report_module
 from genelab.experiment.pages.numbers import duration, number, plus_minus, si, tick_labels, ticks
 from genelab.experiment.pages.plots import thin
-from genelab.experiment.report import page, write_report
+from genelab.experiment.report import write_report
 from genelab.experiment.report.curves import curves, of_metric
 from genelab.experiment.run.reading import load_entries
 
@@ -238,7 +239,7 @@ def test_a_video_is_embedded_unless_it_is_too_large(runs: Path, monkeypatch: pyt
     assert "--video" in read(write_report([runs / "single"])).text
     (runs / "single/video.mp4").write_bytes(b"a video")
     assert read(write_report([runs / "single"])).all("video", src="data:video/mp4;base64,YSB2aWRlbw==")
-    monkeypatch.setattr(page, "VIDEO_LIMIT", 3)
+    monkeypatch.setattr(report_module, "VIDEO_LIMIT", 3)
     found = read(write_report([runs / "single"]))
     assert found.all("video") == []
     assert "video.mp4 is not embedded" in found.text

@@ -31,12 +31,10 @@ from genelab.envs import (
     RewardTermCfg,
     SimulationCfg,
 )
-from genelab.experiment.paired import PairedEnv
+from genelab.experiment.paired import PairedEnv, make_env
 from genelab.experiment.sim2sim import contract
 from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, applicable, attribute, cost, moved
-from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
-from genelab.experiment.sim2sim.comparison import compare_episodes
-from genelab.experiment.sim2sim.envs import make_env
+from genelab.experiment.sim2sim.closed_loop import Episodes, compare_episodes, run_episodes
 from genelab.experiment.sim2sim.open_loop import make_scripts, part, replay
 from genelab.experiment.sim2sim.page import gap_page
 from genelab.mdp import JointPositionActionCfg, UniformCommandCfg, VelocityCommandCfg

@@ -39,7 +39,7 @@ FOREIGN = [
 ]
 """Things that run something, or are not references at all."""
 
-WRONG_KIND = ["genelab.envs.entity:Entity", "genelab.scene.objects:box", "genelab.rl.rsl_rl.widen:widen"]
+WRONG_KIND = ["genelab.envs.entity:Entity", "genelab.scene.objects:box", "genelab.rl.rsl_rl.learner:widen"]
 """Things of genelab that fit none of the places below."""
 
 

@@ -12,7 +12,7 @@ from attacks import structure
 from genelab.core.errors import UserError
 from genelab.core.json_data import finite, parse_json
 from genelab.core.ranges import CountOrZero
-from genelab.core.records import check_record, stored
+from genelab.core.stored_config import check_record, stored
 from genelab.core.tensors import restore, stored_tensor
 from genelab.rl.stored_weights import check_part
 

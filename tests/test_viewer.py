@@ -33,7 +33,7 @@ from genelab.rl.evaluator import RandomPolicy
 from genelab.scene.scene import Scene
 from genelab.viewer.server import PageServer, admits
 from genelab.viewer.session import Session
-from genelab.viewer.shapes import parts, tiles
+from genelab.viewer.stage import parts, tiles
 from genelab.viewer.web import WebViewer
 from task_sample import SAMPLE
 

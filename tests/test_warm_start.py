@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from genelab.core.errors import UserError
-from genelab.rl.rsl_rl.widen import widen
+from genelab.rl.rsl_rl.learner import widen
 
 FLAT, ROUGH = "Genelab-Velocity-Flat-Unitree-Go1-v0", "Genelab-Velocity-Rough-Unitree-Go1-v0"
 SMALL = {

@@ -2,8 +2,8 @@
 
 import torch
 
+from genelab.experiment.paired import make_env
 from genelab.experiment.sim2sim import contract
-from genelab.experiment.sim2sim.envs import make_env
 from genelab.scene.robots.g1 import motor_of
 from genelab.tasks.velocity.g1 import flat
 

@@ -23,10 +23,12 @@ def benchmark(
     Example: genelab benchmark --suite suite.json --reference baseline.json --tolerance 0.1
     """
     from genelab.experiment.benchmark import BenchmarkRequest, run_benchmark
-    from genelab.experiment.bundle import directory
+    from genelab.experiment.inference import bundle_directory
 
-    chosen = directory() / "suite.json" if suite == "bundled" else Path(suite)
-    earlier = directory() / "reference.json" if reference == "bundled" else Path(reference) if reference else None
+    chosen = bundle_directory() / "suite.json" if suite == "bundled" else Path(suite)
+    earlier = (
+        bundle_directory() / "reference.json" if reference == "bundled" else Path(reference) if reference else None
+    )
     report = run_benchmark(
         BenchmarkRequest(chosen, out=out, reference=earlier, tolerance=tolerance, episodes=episodes), say
     )

@@ -38,8 +38,7 @@ def status(file: File, as_json: Json = False) -> None:
     import json
 
     from genelab.experiment.campaign.file import read_campaign
-    from genelab.experiment.campaign.state import look_at
-    from genelab.experiment.campaign.tables import METRICS, run_table, status_text
+    from genelab.experiment.campaign.state import METRICS, look_at, run_table, status_text
     from genelab.experiment.campaign.work import follow_campaign
 
     campaign = read_campaign(file)
@@ -61,7 +60,7 @@ def table(
     Example: genelab campaign table examples/campaign.toml --out results/campaign.md
     """
     from genelab.experiment.campaign.file import read_campaign
-    from genelab.experiment.campaign.tables import write_table
+    from genelab.experiment.campaign.state import write_table
 
     shown, markdown, data = write_table(read_campaign(file), out)
     say(shown)

@@ -5,8 +5,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from genelab.core.checksums import sealed, unsealed
 from genelab.core.errors import UserError
+from genelab.core.files import sealed, unsealed
 from genelab.core.ranges import LARGEST
 
 

@@ -1,4 +1,4 @@
-"""Tasks by name.
+"""Tasks, and components with optional packages (engines and backends), by name before they are imported.
 
 A task is registered by strings, so that listing tasks imports neither physics nor learning code. Packages offer tasks
 through the entry point group ``genelab.tasks``: each entry point names a function that returns `TaskSpec`s. The bundled
@@ -7,8 +7,9 @@ tasks come in through the same door.
 
 import importlib
 import importlib.metadata
+import importlib.util
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +43,7 @@ class TaskSpec:
     packages: tuple[str, ...] = ()
     """Other packages with terms or config classes of this task, beside those that the references above are in.
 
-    Stored configs may name only what genelab and these packages define (`genelab.core.references`).
+    Stored configs may name only what genelab and these packages define (`genelab.core.stored_config`).
     """
 
     def env_cfg(self, play: bool = False) -> Any:
@@ -116,7 +117,7 @@ def packages() -> set[str]:
 
 
 def load(reference: str) -> Any:
-    """The object that ``"module:name"`` refers to, in code. For strings in files there is `genelab.core.references`."""
+    """The object that ``"module:name"`` refers to, in code. Strings in files: `genelab.core.stored_config`."""
     module, _, name = reference.partition(":")
     try:
         target: Any = importlib.import_module(module)
@@ -125,6 +126,42 @@ def load(reference: str) -> Any:
     except (ImportError, AttributeError) as error:
         raise UserError(f"cannot load '{reference}': {error}") from error
     return target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Component:
+    """An engine or backend that can be asked for, installed or not."""
+
+    name: str
+    target: str
+    """``"module:Class"``."""
+    requires: str
+    """The module that must be importable."""
+    install: str
+    """The command that installs it."""
+    summary: str
+
+    @property
+    def installed(self) -> bool:
+        return importlib.util.find_spec(self.requires) is not None
+
+
+class NotInstalledError(UserError):
+    """A component that exists, but not on this machine."""
+
+
+def load_component(kind: str, name: str, table: Mapping[str, Component]) -> Any:
+    """The class behind a name; an error that names the nearest one, or says how to install it."""
+    return load(find_installed(kind, name, table).target)
+
+
+def find_installed(kind: str, name: str, table: Mapping[str, Component]) -> Component:
+    """The component of this name, if it can be used here."""
+    if name not in table:
+        raise unknown(kind, name, table)
+    if not table[name].installed:
+        raise NotInstalledError(f"{kind} '{name}' is not installed: {table[name].install}")
+    return table[name]
 
 
 def _load_plugins() -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
-from genelab.core.records import stored
+from genelab.core.stored_config import stored
 
 
 def derive_seed(seed: int, name: str) -> int:

@@ -1,13 +1,15 @@
-"""Tensors from files: taken over only if they are of the shape and type that is expected of them."""
+"""Tensors: from files, whether their numbers are finite, and how many threads compute with them."""
 
+import math
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from genelab.core.errors import UserError
+from genelab.core.errors import RunStopped, UserError
 
 
 def restore(target: Tensor, state: Any, name: str) -> None:
@@ -30,3 +32,40 @@ def stored_tensor(state: Any, name: str, shape: Sequence[int], dtype: torch.dtyp
 def _description(shape: Sequence[int], dtype: torch.dtype) -> str:
     sizes = " x ".join("n" if size == -1 else str(size) for size in shape)
     return f"{sizes or 'one'} of {str(dtype).removeprefix('torch.')}"
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """For batches of one step of all worlds: to wake a second thread takes longer than what it would do.
+
+    It would also be in the way of the physics threads.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def is_finite(values: Tensor) -> bool:
+    """Whether no value is NaN or infinite. Their sum tells in one pass, unless large values overflow in it."""
+    return math.isfinite(float(values.sum())) or bool(values.isfinite().all())
+
+
+def weights_not_finite(network: nn.Module) -> str | None:
+    """The name of the first weight or statistic of a network that is not finite."""
+    weights = {name: w for name, w in network.state_dict().items() if isinstance(w, Tensor) and w.is_floating_point()}
+    return next((name for name, values in weights.items() if not is_finite(values)), None)
+
+
+def networks_not_finite(networks: Mapping[str, nn.Module]) -> str | None:
+    """The networks that are not finite, in words, each with its first weight that is not."""
+    bad = {name: weight for name, network in networks.items() if (weight := weights_not_finite(network)) is not None}
+    return " and ".join(f"network '{name}' ({weight})" for name, weight in bad.items()) or None
+
+
+def require_finite_weights(network: nn.Module) -> None:
+    """Raise a `RunStopped` for a policy whose weights are not finite: so would its actions be."""
+    if (name := weights_not_finite(network)) is not None:
+        raise RunStopped(f"the policy's weights are not finite ({name}), and so its actions are not")

@@ -4,7 +4,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
-from genelab.core.components import Component, load_component
+from genelab.core.registry import Component, load_component
 
 if TYPE_CHECKING:
     from genelab.engines.base import Engine

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from genelab.core import ranges
 from genelab.core.errors import UserError, hint
-from genelab.core.references import takes
+from genelab.core.stored_config import takes
 from genelab.scene.options import PhysicsOptionsCfg
 from genelab.scene.scene import SceneCfg
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from genelab.core.records import stored
+from genelab.core.stored_config import stored
 
 WINDOW = 100
 """Episodes that the running return and length are averaged over."""

@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from genelab.core.components import NotInstalledError, find_installed
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import prepare_output, write_json, write_result
 from genelab.core.json_data import read_json
 from genelab.core.ranges import Count, Seed
-from genelab.core.records import check_record, refuse_unknown
-from genelab.core.registry import find
+from genelab.core.registry import NotInstalledError, find, find_installed
+from genelab.core.stored_config import check_record, refuse_unknown
 from genelab.engines import ENGINES
 from genelab.experiment import provenance
-from genelab.experiment.bundle import resolve_checkpoint
 from genelab.experiment.evaluate import EvalRequest, run_evaluation
 from genelab.experiment.gate import compare_with_reference, read_reference
+from genelab.experiment.inference import resolve_checkpoint
 from genelab.rl.backends import BACKENDS
 from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
 

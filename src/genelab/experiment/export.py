@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from genelab.core.checksums import file_sha256
 from genelab.core.errors import RunStopped, UserError
-from genelab.core.files import write_atomic, write_json, write_text
+from genelab.core.files import file_sha256, write_atomic, write_json, write_text
 from genelab.experiment import provenance
 from genelab.experiment.inference import setup_policy
 from genelab.rl import exporter
 from genelab.rl.backends.base import InferenceSetup
 from genelab.rl.deployed import Deployed
 from genelab.rl.deployment import describe, describe_scene
-from genelab.rl.export_check import TOLERANCE, Recording, load_onnx, load_torchscript, max_error, record
+from genelab.rl.exporter import TOLERANCE, Recording, load_onnx, load_torchscript, max_error, record
 
 CHECK_WORLDS, CHECK_STEPS = 8, 160
 """Size of the rollout an export is checked on."""

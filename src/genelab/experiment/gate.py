@@ -19,8 +19,8 @@ from typing import Annotated, Any
 from genelab.core.errors import UserError
 from genelab.core.json_data import read_json
 from genelab.core.ranges import Count, CountOrZero, NonNegative, Range
-from genelab.core.records import check_record
 from genelab.core.stats import wilson
+from genelab.core.stored_config import check_record
 
 _FIELDS: dict[str, Any] = {
     "num_episodes": Count,

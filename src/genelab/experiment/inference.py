@@ -1,20 +1,29 @@
-"""A trained policy in an environment it fits, from a checkpoint alone."""
+"""A trained policy in an environment it fits, from a checkpoint alone; and what a training is to begin with.
+
+Small trained policies come with the package, beside the suite and reference of the regression gate.
+"""
 
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from genelab.core.errors import UserError, about
+from genelab.core.errors import UserError, about, unknown
+from genelab.core.files import file_sha256
+from genelab.core.registry import tasks
 from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
-from genelab.experiment.bundle import bundled_checkpoint, resolve_checkpoint
 from genelab.experiment.run.directory import Run
 from genelab.experiment.setup import Setup, apply_run_changes, resolve
 from genelab.rl import backends
 from genelab.rl.backends.base import InferenceSetup, Policy
-from genelab.rl.checkpoint import INFO_KEY, read_checkpoint, saved_checkpoints
+from genelab.rl.checkpoint import INFO_KEY, WarmStart, read_checkpoint, saved_checkpoints
 
 Say = Callable[[str], None]
+
+
+BUNDLED, PREFIX = "bundled", "bundled:"
+"""Wherever a checkpoint is named, ``bundled`` stands for the task's bundled one, ``bundled:<task>`` for another's."""
 
 
 def setup_policy(
@@ -98,3 +107,52 @@ def _newest_checkpoint(task: str) -> Path | None:
         if run.meta["task"] == task and checkpoints:
             runs.append(checkpoints[-1])
     return max(runs, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def read_warm_start(path: Path, task: str) -> WarmStart:
+    """A checkpoint to begin with and, if it is of another task than `task`, what that task shows."""
+    checkpoint = read_checkpoint(resolve_checkpoint(path, task))
+    infos = checkpoint[INFO_KEY]
+    if infos["task"] == task:
+        return WarmStart(checkpoint)
+    setup = resolve(infos["task"], play=True, preset="reference")
+    apply_run_changes(setup, infos["env_changes"])
+    setup.env_cfg.num_envs = 1
+    source = ManagerBasedRlEnv(setup.env_cfg)
+    columns = WarmStart.of(source)
+    source.close()
+    return WarmStart(checkpoint, columns)
+
+
+def file_digest(checkpoint: Path, task: str) -> str:
+    """sha256 of the file of a checkpoint that a training of `task` begins with."""
+    return file_sha256(resolve_checkpoint(checkpoint, task))
+
+
+def bundle_directory() -> Path:
+    """Where the bundled files are."""
+    return Path(str(files("genelab"))) / "bundled"
+
+
+def bundled_checkpoint(task: str) -> Path | None:
+    """The bundled checkpoint of a task, or None if there is none."""
+    return next((path for path in bundle_directory().glob("*.pt") if path.stem == task), None)
+
+
+def is_bundled(name: str | Path) -> bool:
+    """Whether a name of a checkpoint stands for a bundled one, rather than being a path."""
+    return str(name) == BUNDLED or str(name).startswith(PREFIX)
+
+
+def resolve_checkpoint(name: str | Path, task: str, relative_to: Path | None = None) -> Path:
+    """A checkpoint for `task` by path, ``bundled`` or ``bundled:<task>``. Paths count from `relative_to`."""
+    if task in tasks():
+        tasks()[task].agent_cfg()  # an error if there is none: no policy acts in the task
+    if is_bundled(name):
+        task = task if str(name) == BUNDLED else str(name).removeprefix(PREFIX)
+        path = bundled_checkpoint(task)
+        if path is None:
+            raise unknown("bundled policy", task, (p.stem for p in bundle_directory().glob("*.pt")))
+        return path
+    path = Path(name)
+    return path if relative_to is None else relative_to / path

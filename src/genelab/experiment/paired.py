@@ -1,10 +1,14 @@
-"""Environments whose episodes can be compared world by world."""
+"""Environments whose episodes can be compared world by world, also between engines, or with something moved."""
 
+import copy
 import dataclasses
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 
 
@@ -22,3 +26,29 @@ class PairedEnv(ManagerBasedRlEnv):
     def worlds(self) -> Tensor:
         """Ids of all worlds."""
         return torch.arange(self.num_envs, device=self.device)
+
+
+def make_env(
+    cfg: ManagerBasedRlEnvCfg,
+    engine: str,
+    seed: int,
+    *,
+    dt_factor: float = 1.0,
+    latency: int = 0,
+    simulation: Iterable[tuple[str, Any]] = (),
+) -> PairedEnv:
+    """The task in an engine.
+
+    Its time step can be scaled at the same control rate, its actions delayed further, and options of the physics set.
+    """
+    cfg = copy.deepcopy(cfg)
+    cfg.simulation = dataclasses.replace(cfg.simulation, **dict(simulation), engine=engine)
+    decimation = cfg.decimation / dt_factor
+    if decimation != int(decimation):
+        raise UserError(f"a control step of {cfg.decimation} physics steps does not divide into steps {dt_factor} long")
+    cfg.decimation = int(decimation)
+    cfg.simulation.dt *= dt_factor
+    for action in cfg.actions.values():
+        low, high = action.latency
+        action.latency = (low + latency, high + latency)
+    return PairedEnv(cfg, seed=seed)

@@ -1,6 +1,10 @@
-"""The same training with several seeds, one process each. Repeated, it continues what is unfinished."""
+"""The same training with several seeds, one process each, with a line on each from what its process has logged.
 
-from collections.abc import Callable
+Repeated, it continues what is unfinished.
+"""
+
+import json
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -9,15 +13,58 @@ from typing import Any
 from genelab.core.config import to_dict
 from genelab.core.errors import UserError
 from genelab.core.json_data import flatten
-from genelab.core.run_files import RUN_FILE, seed_directory
-from genelab.experiment.launch import LocalProcesses, threads_each, work_through
+from genelab.core.run_files import METRICS_FILE, RUN_FILE, seed_directory
+from genelab.experiment.console import describe, open_display
+from genelab.experiment.inference import file_digest
+from genelab.experiment.launch import LocalProcesses, log_file, threads_each, work_through
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
-from genelab.experiment.run.seed_lines import SeedLines
 from genelab.experiment.run.summary import differences, summarise
 from genelab.experiment.setup import Setup
 from genelab.experiment.train import TrainRequest, resolve_training
-from genelab.experiment.warm_start import file_digest
+
+INTERVAL_S = 60.0
+"""Time between two plain lines about a seed, where standard output is not a terminal."""
+
+TAIL = 16_384
+"""Bytes at the end of a log that are read: more than one line of it."""
+
+
+class SeedLines:
+    """A row per seed that follows the metrics of its run, and a line for each that begins or ends."""
+
+    def __init__(self, seeds: dict[Path, int], total: int, unit: str, say: Callable[[str], None]):
+        self._seeds, self._say = seeds, say
+        self._display = open_display(INTERVAL_S)
+        self._rows = {directory: self._display.row(f"seed {seed}", total, unit) for directory, seed in seeds.items()}
+        for row in self._rows.values():
+            row.begin(0, "waiting")
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        self._display.close()
+
+    def begin(self, directory: Path, command: list[str]) -> None:
+        """The process of a seed has been started."""
+        logged = last_line(directory / METRICS_FILE)
+        self._rows[directory].begin(0 if logged is None else logged["iteration"], "starting")
+        verb = "continued" if "--resume" in command else "started"
+        self._say(f"seed {self._seeds[directory]}: {verb}, log {log_file(directory)}")
+
+    def follow(self, running: Iterable[Path]) -> None:
+        """Show what running seeds have logged last."""
+        for directory in running:
+            logged, row = last_line(directory / METRICS_FILE), self._rows[directory]
+            if logged is not None and logged["iteration"] != row.done:
+                row.update(logged["iteration"], describe(logged))
+
+    def end(self, directory: Path, code: int | None) -> None:
+        """The process of a seed has ended."""
+        self.follow([directory])
+        row, done = self._rows[directory], code in (0, None)
+        how = "done" if done else "failed"
+        row.status = f"{row.status}, {how}" if row.done else how
+        self._say(f"seed {self._seeds[directory]}: {how if done else f'failed, see {log_file(directory)}'}")
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -102,3 +149,16 @@ def _arguments(request: TrainRequest, threads: int | None) -> list[str]:
         options |= {f"--eval-{name.replace('_', '-')}": v for name, v in asdict(request.evaluation).items()}
     given = (str(word) for option in options.items() if option[1] is not None for word in option)
     return [request.task, *arguments, *given]
+
+
+def last_line(path: Path) -> dict[str, Any] | None:
+    """The last complete line of a run's metrics, without reading all of them; None while there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - TAIL))
+            whole = file.read().rpartition(b"\n")[0]
+        line = json.loads(whole.rpartition(b"\n")[2])
+    except (OSError, ValueError):
+        return None
+    return line if isinstance(line, dict) and {"iteration", "steps_per_s"} <= line.keys() else None

@@ -16,16 +16,15 @@ from genelab.core.overrides import validate
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
-from genelab.experiment.bundle import is_bundled
+from genelab.experiment.inference import file_digest, is_bundled, read_warm_start
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
-from genelab.experiment.run.schema import SOURCE
+from genelab.experiment.run.reading import SOURCE
 from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
-from genelab.experiment.warm_start import file_digest, read_warm_start
 from genelab.rl import backends
 from genelab.rl.backends.base import Hooks, TrainResult
+from genelab.rl.checkpoint import WarmStart
 from genelab.rl.eval_callback import EvalCallback, EvalSettings
-from genelab.rl.warm_start import WarmStart
 from genelab.viewer.native import open_viewer
 
 UNUSED_IN_TRAINING = {

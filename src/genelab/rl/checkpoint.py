@@ -1,17 +1,19 @@
-"""Reading checkpoints, with one-line errors for files that are not what they should be.
+"""Reading checkpoints, also to begin a training with, and one-line errors for files that are not what they should be.
 
 A checkpoint holds tensors and plain data only and is read with ``weights_only=True``: nothing in it is executed.
 """
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from genelab.core.checksums import check_archive
 from genelab.core.errors import UserError
-from genelab.core.records import check_record, stored
+from genelab.core.files import check_archive
+from genelab.core.stored_config import check_record, stored
+from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends import stored_agent_cfg
 
 INFO_KEY = "infos"
@@ -61,3 +63,25 @@ def weights_digest(*state_dicts: dict[str, Any]) -> str:
             sha.update(f"{name}:{tuple(tensor.shape)}:{tensor.dtype}".encode())
             sha.update(tensor.numpy().tobytes())
     return sha.hexdigest()
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """A checkpoint to begin with, and what the policy in it saw."""
+
+    checkpoint: dict[str, Any]
+    columns: dict[str, list[str]] | None = None
+    """What each column of each observation group is in the checkpoint's task; None if it is the task of the run."""
+
+    @staticmethod
+    def of(env: ManagerBasedRlEnv) -> dict[str, list[str]]:
+        """What each column of each observation group of an environment is: group, term, number, and its frame."""
+        return {
+            name: [
+                f"{name}.{term}[{i}], frame {frame}"
+                for frame in range(group.cfg.history)
+                for term, dim in group.term_dims.items()
+                for i in range(dim)
+            ]
+            for name, group in env.observation_manager.groups.items()
+        }

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from genelab.core.errors import RunStopped
+from genelab.core.tensors import is_finite, require_finite_weights
 from genelab.rl.backends.base import Policy
-from genelab.rl.finite import is_finite, require_finite_weights
 
 
 class Deployed(nn.Module):

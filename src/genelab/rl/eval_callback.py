@@ -7,8 +7,8 @@ from typing import Any
 from genelab.core.files import write_json, write_text
 from genelab.core.json_data import json_line, read_json, read_json_lines
 from genelab.core.ranges import CountOrZero
-from genelab.core.records import stored
 from genelab.core.run_files import BEST_META_FILE, BEST_MODEL, EVALUATIONS_FILE
+from genelab.core.stored_config import stored
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.rl.backends.base import TrainingRun
 from genelab.rl.eval_settings import EvalSettings

@@ -12,12 +12,11 @@ from typing import Any, ClassVar
 from torch import nn
 
 from genelab.core.errors import Diverged, UserError
+from genelab.core.tensors import networks_not_finite
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Hooks, Policy, TrainingRun, TrainResult
-from genelab.rl.checkpoint import INFO_KEY, saved_checkpoints, weights_digest
+from genelab.rl.checkpoint import INFO_KEY, WarmStart, saved_checkpoints, weights_digest
 from genelab.rl.deployed import DeployedPolicy
-from genelab.rl.finite import networks_not_finite
-from genelab.rl.warm_start import WarmStart
 
 STATE_INTERVAL_S = 60.0
 """Time between two saves of the state that a killed run is resumed from, as long as saving is quick."""

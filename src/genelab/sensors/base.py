@@ -13,8 +13,8 @@ from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
 from genelab.core.ranges import CountOrZero
-from genelab.core.records import stored
 from genelab.core.rng import Streams
+from genelab.core.stored_config import stored
 from genelab.core.tensors import stored_tensor
 from genelab.engines.base import Engine
 from genelab.scene.scene import Scene

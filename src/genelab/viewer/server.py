@@ -12,8 +12,8 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
-from genelab.core.components import NotInstalledError
 from genelab.core.errors import UserError
+from genelab.core.registry import NotInstalledError
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 """Addresses of this machine that other machines cannot reach."""

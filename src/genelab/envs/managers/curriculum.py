@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from genelab.core.records import stored
+from genelab.core.stored_config import stored
 from genelab.envs.cfg import CurriculumTermCfg
 from genelab.envs.managers.base import TermManager
 

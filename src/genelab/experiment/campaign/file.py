@@ -16,9 +16,9 @@ from genelab.core.errors import UserError, about, hint
 from genelab.core.json_data import flatten
 from genelab.core.overrides import show
 from genelab.core.ranges import Range, Seed
-from genelab.core.records import check_record, refuse_unknown
 from genelab.core.registry import find
 from genelab.core.run_files import seed_directory
+from genelab.core.stored_config import check_record, refuse_unknown
 from genelab.experiment.setup import choose_preset
 
 _Names = str | tuple[str, ...]

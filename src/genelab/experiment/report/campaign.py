@@ -8,8 +8,7 @@ from genelab.core.errors import UserError
 from genelab.core.table import Table as TextTable
 from genelab.core.table import cell
 from genelab.experiment.campaign.file import Campaign
-from genelab.experiment.campaign.state import RowState, look_at
-from genelab.experiment.campaign.tables import METRICS, in_words, row_table, run_table
+from genelab.experiment.campaign.state import METRICS, RowState, in_words, look_at, row_table, run_table
 from genelab.experiment.pages import Cell, Section, Table, named, render
 from genelab.experiment.pages.numbers import number
 from genelab.experiment.pages.plots import line_plot

@@ -10,8 +10,8 @@ from genelab.core.errors import UserError
 from genelab.core.files import write_text
 from genelab.core.json_data import json_line, read_json_lines
 from genelab.core.ranges import CountOrZero
-from genelab.core.records import stored
 from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE
+from genelab.core.stored_config import stored
 from genelab.experiment.console import describe, open_display
 
 LINE_FILES = (METRICS_FILE, EVALUATIONS_FILE)

@@ -2,6 +2,8 @@
 
 A directory is one entry: a run (it holds run.json), or the parent of the same run with several seeds
 (it holds ``seed_<S>/run.json``). What cannot be read is left out and said so in the entry's notes.
+
+The tables below say what the files of a run hold: the entries that are read and their types.
 """
 
 import math
@@ -11,14 +13,53 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from genelab.core.errors import UserError
 from genelab.core.json_data import finite, flatten, parse_json_line, read_json
-from genelab.core.records import check_record
+from genelab.core.ranges import CountOrZero, Range
 from genelab.core.run_files import AGENT_FILE, ENV_FILE, EVAL_FILE, METRICS_FILE, RUN_FILE, SUMMARY_FILE
+from genelab.core.stored_config import check_record
 from genelab.experiment.run.logs import LINE_FILES, lines_written
-from genelab.experiment.run.schema import EVALUATION, RECORD, ROW, SUMMARY
+from genelab.rl.eval_settings import EvalSettings
+
+RECORD: dict[str, Any] = {
+    **dict.fromkeys(("task", "backend", "engine", "preset", "command", "status", "started_at"), str),
+    **dict.fromkeys(("git_commit", "warm_start", "warm_start_sha256", "weights_sha256"), str | None),
+    **dict.fromkeys(("versions", "env_changes", "overrides", "machine", "metrics"), dict[str, Any]),
+    "seed": int,
+    "lines": dict[str, int],
+    "iteration": CountOrZero,
+    "torch_threads": Annotated[int, Range(1, 1024)],
+    "evaluation": EvalSettings | None,
+}
+"""run.json"""
+
+SOURCE = ("task", "backend", "seed", "preset", "engine", "git_commit", "versions")
+"""Entries of run.json that every checkpoint carries too."""
+
+CONTINUED_BY = (*SOURCE, "env_changes", "evaluation", "torch_threads")
+"""Entries of run.json without which a run cannot be continued."""
+
+ROW: dict[str, Any] = {"iteration": CountOrZero}
+"""A line of metrics.jsonl and of evaluations.jsonl; all else in it are numbers, and what is not is left out."""
+
+EVALUATION: dict[str, Any] = {
+    "metrics": dict[str, Any],
+    "num_episodes": CountOrZero,
+    "complete": bool,
+    "seed": int,
+    "deterministic": bool,
+    "noise": bool,
+    "engine": str,
+}
+"""eval.json"""
+
+SUMMARY: dict[str, Any] = {
+    **dict.fromkeys(("metrics", "runs", "baseline"), dict[str, Any]),
+    **dict.fromkeys(("seeds", "failed"), tuple[int, ...]),
+}
+"""summary.json"""
 
 NOTHING_YET = "no iteration has been recorded yet"
 

@@ -7,23 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from genelab.core.components import find_installed
 from genelab.core.config import digest
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import prepare_output, write_json, write_result, write_text
 from genelab.core.json_data import without_infinities
-from genelab.core.registry import find
+from genelab.core.registry import find, find_installed
 from genelab.engines import ENGINES
 from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment import provenance
 from genelab.experiment.inference import find_checkpoint, load_policy, resolve_policy
-from genelab.experiment.paired import PairedEnv
+from genelab.experiment.paired import PairedEnv, make_env
 from genelab.experiment.setup import apply_run_changes, resolve
 from genelab.experiment.sim2sim import contract
 from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, Move, applicable, attribute, cost, moved
-from genelab.experiment.sim2sim.closed_loop import Episodes, run_episodes
-from genelab.experiment.sim2sim.comparison import MARGIN_SHARE, SIGNIFICANT, compare_episodes
-from genelab.experiment.sim2sim.envs import make_env
+from genelab.experiment.sim2sim.closed_loop import MARGIN_SHARE, SIGNIFICANT, Episodes, compare_episodes, run_episodes
 from genelab.experiment.sim2sim.open_loop import Motion, make_scripts, part, replay
 from genelab.experiment.sim2sim.page import gap_page
 from genelab.rl.backends.base import Policy

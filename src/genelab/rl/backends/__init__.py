@@ -3,19 +3,18 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from genelab.core.components import Component, load_component
 from genelab.core.config import CLASS_KEY
 from genelab.core.errors import UserError, reason
 from genelab.core.overrides import validate
-from genelab.core.registry import load
+from genelab.core.registry import Component, load, load_component
 from genelab.core.run_files import STATE_FILE
 from genelab.core.stored_config import from_dict
 
 if TYPE_CHECKING:
     from genelab.envs import ManagerBasedRlEnv
     from genelab.rl.backends.base import Hooks, Policy, TrainingRun, TrainResult
+    from genelab.rl.checkpoint import WarmStart
     from genelab.rl.loop import Learner
-    from genelab.rl.warm_start import WarmStart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +123,7 @@ def load_policy(env: "ManagerBasedRlEnv", agent_cfg: Any, checkpoint: dict[str, 
     """The policy of a checkpoint, for the observations of `env`. A `RunStopped` if its weights are not finite."""
     import torch
 
-    from genelab.rl.finite import require_finite_weights
+    from genelab.core.tensors import require_finite_weights
 
     with torch.random.fork_rng():
         learner = learner_class(agent_cfg)(env, agent_cfg, {}, training=False)

@@ -1,24 +1,26 @@
-"""Rollouts for a learning method: acting in all worlds, checkpoints and exact resume."""
+"""Rollouts for a learning method: acting in all worlds, checkpoints, warm starts and exact resume."""
 
 import copy
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from genelab.core.errors import UserError
 from genelab.core.ranges import CountOrZero
-from genelab.core.records import stored
 from genelab.core.registry import load
-from genelab.core.threads import one_torch_thread
+from genelab.core.stored_config import stored
+from genelab.core.tensors import one_torch_thread
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
-from genelab.rl.checkpoint import INFO_KEY
+from genelab.rl.checkpoint import INFO_KEY, WarmStart
 from genelab.rl.deployed import Deployed, DeployedPolicy, Held
 from genelab.rl.loop import Learner, does_not_fit
 from genelab.rl.methods.base import Method, batch_of
-from genelab.rl.rsl_rl.held import Step, hold
-from genelab.rl.rsl_rl.widen import widen
-from genelab.rl.warm_start import WarmStart
+
+Step = tuple[dict[str, Tensor], Tensor, Tensor, Tensor, dict[str, Any]]
+"""What an environment returns: observations, rewards, terminated, truncated, extras."""
 
 
 class RslRlLearner(Learner):
@@ -127,3 +129,46 @@ class RslRlLearner(Learner):
         if self.hooks.after_step is not None:
             self.hooks.after_step()
         return step
+
+
+def hold(step: Callable[[Tensor], Step], actions: Tensor, repeat: int, choose: Callable[..., Tensor]) -> Step:
+    """Hold `actions` for `repeat` control steps.
+
+    A world's rewards are summed until its episode ends, and ``final_obs`` is what that episode ended with. If that is
+    before the last control step, the world begins its next episode at once, with an action of its own: those of
+    `choose` (observations to actions), until all worlds act again. What that action earns is nobody's reward.
+    """
+    obs, rewards, terminated, truncated, extras = step(actions)
+    over = terminated | truncated
+    ended, final_obs = over, dict(extras["final_obs"])
+    for _ in range(repeat - 1):
+        if bool(over.any()):
+            actions = torch.where(over.unsqueeze(1), choose(obs), actions)
+        obs, more, terminates, truncates, extras = step(actions)
+        over = terminates | truncates
+        rewards = rewards + more.masked_fill(ended, 0.0)
+        terminated, truncated = terminated | (terminates & ~ended), truncated | (truncates & ~ended)
+        for name, value in extras["final_obs"].items():
+            final_obs[name] = torch.where(ended.view(-1, *[1] * (value.dim() - 1)), final_obs[name], value)
+        ended = ended | over
+    return obs, rewards, terminated, truncated, {**extras, "final_obs": final_obs}
+
+
+def widen(state: dict[str, Tensor], source: Sequence[str], target: Sequence[str]) -> dict[str, Tensor]:
+    """The weights of an actor or critic with inputs `source` for the inputs `target`, which contain them by name.
+
+    The widened network computes what the old one did, whatever the new inputs are.
+    """
+    if list(source) == list(target):
+        return state
+    missing = [name for name in source if name not in set(target)]
+    if missing:
+        raise UserError(f"the checkpoint's policy sees {missing[0]}, which this task does not show")
+    places = torch.tensor([target.index(name) for name in source])
+    first_layer = "rnn.rnn.weight_ih_l0" if any(name.startswith("rnn.") for name in state) else "mlp.0.weight"
+    fills = {first_layer: 0.0, "obs_normalizer._mean": 0.0, "obs_normalizer._var": 1.0, "obs_normalizer._std": 1.0}
+    widened = dict(state)
+    for name, fill in fills.items():
+        if name in state:
+            widened[name] = torch.full((state[name].shape[0], len(target)), fill).index_copy(1, places, state[name])
+    return widened

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from genelab.core.errors import UserError
 from genelab.core.ranges import CountOrZero
-from genelab.core.records import stored
+from genelab.core.stored_config import stored
 from genelab.core.tensors import restore
 from genelab.envs import ManagerBasedRlEnv
 from genelab.envs.goal import Goal

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from genelab.core.errors import UserError
 from genelab.core.ranges import CountOrZero
-from genelab.core.records import stored
+from genelab.core.stored_config import stored
 from genelab.core.tensors import restore
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import Sb3AgentCfg

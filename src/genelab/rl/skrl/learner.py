@@ -19,7 +19,7 @@ from skrl.resources.preprocessors.torch import RunningStandardScaler
 from torch import Tensor
 
 from genelab.core.ranges import CountOrZero
-from genelab.core.records import stored
+from genelab.core.stored_config import stored
 from genelab.core.tensors import restore, stored_tensor
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import SkrlAgentCfg

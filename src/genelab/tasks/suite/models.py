@@ -6,7 +6,7 @@ from pathlib import Path
 
 import mujoco
 
-from genelab.core.components import NotInstalledError
+from genelab.core.registry import NotInstalledError
 
 
 def suite_model(name: str, sensors: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> mujoco.MjSpec:
