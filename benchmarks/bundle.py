@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from genelab.core.files import write_atomic, write_json
-from genelab.experiment.benchmark import BenchmarkRequest, run_benchmark
+from genelab.experiment.benchmark import run_benchmark
 from genelab.experiment.inference import PREFIX, bundle_directory
 from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
 from genelab.rl.sb3.learner import ACTOR
@@ -46,9 +46,7 @@ def main() -> None:
         for path in sorted(bundle_directory().glob("*.pt"))
     ]
     write_json(bundle_directory() / "suite.json", suite)
-    report = run_benchmark(
-        BenchmarkRequest(suite=bundle_directory() / "suite.json", out=bundle_directory() / "reference.json")
-    )
+    report = run_benchmark(bundle_directory() / "suite.json", out=bundle_directory() / "reference.json")
     print(json.dumps([result["return_mean"] for result in report["results"]]))
 
 

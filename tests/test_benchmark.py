@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from genelab.core.json_data import read_json
-from genelab.experiment.gate import compare_with_reference
+from genelab.experiment.benchmark import compare_with_reference
 from genelab.experiment.inference import bundle_directory
 from genelab.rl.backends import BACKENDS
 

@@ -14,7 +14,7 @@ from genelab.core.errors import UserError
 from genelab.core.registry import find
 from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
-from genelab.experiment.collect import CollectRequest, run_collection
+from genelab.experiment.collect import run_collection
 from genelab.mdp import lift_and_place
 from genelab.tasks.manipulation.demonstrator import PickAndPlaceDemonstrator
 from genelab.tasks.manipulation.franka import pick_and_place, pick_and_place_sac
@@ -243,7 +243,7 @@ PARTS = ("obs", "next_obs")
 def demos(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a file of 110 steps in 4 worlds holds: every world's episode ends once."""
     path = tmp_path_factory.mktemp("demos") / "demos.npz"
-    run_collection(CollectRequest(TASK, path, [("env.num_envs", "4")], steps=110, seed=5), say=lambda line: None)
+    run_collection(TASK, path, [("env.num_envs", "4")], steps=110, seed=5, say=lambda line: None)
     with np.load(path) as archive:
         arrays = {name: torch.from_numpy(archive[name]) for name in archive.files if archive[name].ndim}
         about = {name: archive[name].item() for name in archive.files if not archive[name].ndim}
@@ -285,9 +285,7 @@ def test_rewards_are_those_of_the_recorded_goals(demos: dict[str, Any]) -> None:
 
 def test_the_same_seed_gives_the_same_demonstrations(tmp_path: Path) -> None:
     recorded = [
-        run_collection(
-            CollectRequest(TASK, tmp_path / "d.npz", [("env.num_envs", "2")], steps=5, seed=s), lambda _: None
-        )
+        run_collection(TASK, tmp_path / "d.npz", [("env.num_envs", "2")], steps=5, seed=s, say=lambda _: None)
         for s in (1, 1, 2)
     ]
     first, same, other = (demos["obs"]["policy"] for demos in recorded)

@@ -370,7 +370,7 @@ def test_an_evaluation_reports_every_level() -> None:
     env = rough_env(8, play=True)
     env.max_episode_length = 10
     result = evaluate(env, RandomPolicy(env, 0), 2)
-    levels = result["groups"]["per_level"]
+    levels = result["per_level"]
     assert [row["level"] for row in levels] == [0, 1, 2, 3]
     assert [row["episodes"] for row in levels] == [4] * 4
     mean = sum(row["return_mean"] for row in levels) / 4

@@ -22,16 +22,14 @@ def benchmark(
 
     Example: genelab benchmark --suite suite.json --reference baseline.json --tolerance 0.1
     """
-    from genelab.experiment.benchmark import BenchmarkRequest, run_benchmark
+    from genelab.experiment.benchmark import run_benchmark
     from genelab.experiment.inference import bundle_directory
 
     chosen = bundle_directory() / "suite.json" if suite == "bundled" else Path(suite)
     earlier = (
         bundle_directory() / "reference.json" if reference == "bundled" else Path(reference) if reference else None
     )
-    report = run_benchmark(
-        BenchmarkRequest(chosen, out=out, reference=earlier, tolerance=tolerance, episodes=episodes), say
-    )
+    report = run_benchmark(chosen, out=out, reference=earlier, tolerance=tolerance, episodes=episodes, say=say)
     if out is not None:
         say(f"report: {out}")
     return 0 if report["passed"] else 1

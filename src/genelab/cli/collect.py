@@ -25,7 +25,7 @@ def collect(
 
     Example: genelab collect GeneLab-Franka-Pick-And-Place-v0 --num-envs 64 --steps 1000 --out demos.npz
     """
-    from genelab.experiment.collect import CollectRequest, run_collection
+    from genelab.experiment.collect import run_collection
 
     overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim, more={"env.num_envs": num_envs})
-    run_collection(CollectRequest(task, out, overrides, steps=steps, seed=seed, preset=preset), say)
+    run_collection(task, out, overrides, steps=steps, seed=seed, preset=preset, say=say)

@@ -27,11 +27,10 @@ def probe(
 
     Example: genelab probe Genelab-Velocity-Flat-Unitree-Go1-v0 logs/…/model_final.pt --out probe.json
     """
-    from genelab.experiment.probe import ProbeRequest, run_probe
+    from genelab.experiment.probe import run_probe
 
     overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim)
-    request = ProbeRequest(task, checkpoint, overrides, num_envs=num_envs, seconds=seconds, seed=seed, out=out)
-    record = run_probe(request, say)
+    record = run_probe(task, checkpoint, overrides, num_envs=num_envs, seconds=seconds, seed=seed, out=out, say=say)
     rows = []
     for row in record["directions"]:
         achieved = "-" if row["achieved"] is None else f"{row['achieved']:+.3f}"

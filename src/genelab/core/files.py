@@ -54,11 +54,13 @@ def require_plain_name(path: Path) -> None:
         raise UserError(f"the name '{path}' needs UTF-8, which this locale is not: choose another, or set PYTHONUTF8=1")
 
 
-def prepare_output(path: Path) -> None:
-    """Make the directory of a file that is to be written later, and try to write there.
+def prepare_output(path: Path | None) -> None:
+    """Make the directory of a file that is to be written later, if any, and try to write there.
 
     A bad path, a read-only or full disk is an error now, and not after the work.
     """
+    if path is None:
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_orphans(path.parent, f".{path.name}.*{TEMPORARY}")

@@ -14,6 +14,11 @@ The parent of several seeds has a directory ``seed_<S>`` for each of them, and s
 """
 
 from pathlib import Path
+from typing import Any
+
+from genelab.core.json_data import read_json_lines
+from genelab.core.ranges import CountOrZero
+from genelab.core.stored_config import stored
 
 RUN_FILE = "run.json"
 ENV_FILE = "params/env.json"
@@ -37,3 +42,11 @@ SPARE_FILE = ".run.json.failed.tmp"
 def seed_directory(parent: Path, seed: int) -> Path:
     """The run of one of several seeds."""
     return parent / f"seed_{seed}"
+
+
+def read_iterations(path: Path) -> list[dict[str, Any]]:
+    """The records of a file with one per line, each of an iteration; none if there is no such file."""
+    records = read_json_lines(path)
+    for number, record in enumerate(records, start=1):
+        stored(record, "iteration", CountOrZero, f"'{path}' line {number}")
+    return records

@@ -3,25 +3,35 @@
 A suite is ``[{"task", "checkpoint", "episodes", "seed", "num_envs"}, …]``; a report adds what was measured, and a
 report can serve as the reference of the next one. Entries whose backend or engine is not installed are marked with the
 reason and left out; the rest is judged.
+
+The gate: a result is worse than its reference in one of these if it differs in the bad direction by more than
+`tolerance` of the reference's magnitude and by more than chance does:
+
+=================  =============================  ==============================================================
+return_mean        a drop                         intervals of both means
+length_mean        a drop; a rise where success   intervals of both means
+                   ends an episode
+success_rate       a drop                         Newcombe's interval of a difference, from both numbers of episodes
+failed_worlds      a rise, per episode            the same
+=================  =============================  ==============================================================
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import prepare_output, write_json, write_result
 from genelab.core.json_data import read_json
-from genelab.core.ranges import Count, Seed
+from genelab.core.ranges import Count, CountOrZero, NonNegative, Range, Seed
 from genelab.core.registry import NotInstalledError, find, find_installed
+from genelab.core.stats import wilson
 from genelab.core.stored_config import check_record, refuse_unknown
 from genelab.engines import ENGINES
 from genelab.experiment import provenance
 from genelab.experiment.evaluate import EvalRequest, run_evaluation
-from genelab.experiment.gate import compare_with_reference, read_reference
 from genelab.experiment.inference import resolve_checkpoint
+from genelab.experiment.setup import Say
 from genelab.rl.backends import BACKENDS
 from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
 
@@ -30,46 +40,59 @@ MEASURED = ("return_mean", "return_std", "return_ci95", "length_mean", "length_c
 """Metrics of an evaluation that a report keeps."""
 
 
-@dataclass(frozen=True)
-class BenchmarkRequest:
-    """What the user asked to compare."""
+_GATED: dict[str, Any] = {
+    "num_episodes": Count,
+    "return_mean": float,
+    "return_ci95": NonNegative,
+    "length_mean": NonNegative,
+    "length_ci95": NonNegative,
+    "success_rate": Annotated[float | None, Range(0, 1)],
+    "failed_worlds": CountOrZero,
+    "success_ends_episode": bool,
+}
+"""What the gate reads of a result, and what it must be."""
 
-    suite: Path
-    out: Path | None = None
-    reference: Path | None = None
-    tolerance: float = 0.1
-    episodes: int | None = None
-    """Episodes of every entry instead of what the suite says."""
+_ALWAYS = ("num_episodes", "return_mean", "length_mean")
 
 
-def run_benchmark(request: BenchmarkRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
-    """Evaluate every entry of the suite; compare with the reference if there is one."""
-    entries = read_suite(request.suite)
-    reference = read_reference(request.reference, entries) if request.reference is not None else None
-    if not 0.0 <= request.tolerance < math.inf:
-        raise UserError(f"--tolerance must be a finite number and not negative, but is {request.tolerance}")
-    if request.episodes is not None and request.episodes < 1:
-        raise UserError(f"--episodes must be at least 1, but is {request.episodes}")
+def run_benchmark(
+    suite: Path,
+    *,
+    out: Path | None = None,
+    reference: Path | None = None,
+    tolerance: float = 0.1,
+    episodes: int | None = None,
+    say: Say = print,
+) -> dict[str, Any]:
+    """Evaluate every entry of the suite; compare with the reference if there is one.
+
+    `episodes` of every entry stand in place of what the suite says.
+    """
+    entries = read_suite(suite)
+    earlier = read_reference(reference, entries) if reference is not None else None
+    if not 0.0 <= tolerance < math.inf:
+        raise UserError(f"--tolerance must be a finite number and not negative, but is {tolerance}")
+    if episodes is not None and episodes < 1:
+        raise UserError(f"--episodes must be at least 1, but is {episodes}")
     if all("not_run" in entry for entry in entries):
-        raise UserError(f"nothing of suite '{request.suite}' can run here: {entries[0]['not_run']}")
-    if request.out is not None:
-        prepare_output(request.out)
+        raise UserError(f"nothing of suite '{suite}' can run here: {entries[0]['not_run']}")
+    prepare_output(out)
     results = []
     for i, entry in enumerate(entries):
-        result = entry if "not_run" in entry else _measure(entry, request, say)
-        if reference is not None and "return_mean" in result:
-            result["comparison"] = compare_with_reference(result, reference[i], request.tolerance)
+        result = entry if "not_run" in entry else _measure(entry, episodes, say)
+        if earlier is not None and "return_mean" in result:
+            result["comparison"] = compare_with_reference(result, earlier[i], tolerance)
         results.append(result)
         say(_line(result))
     report = {
         "results": results,
         "passed": not any("failure" in r or r.get("comparison", {}).get("regression") for r in results),
-        "tolerance": request.tolerance,
+        "tolerance": tolerance,
         "measured_at": provenance.now(),
         **provenance.stamp(),
     }
-    if request.out is not None:
-        write_result(request.out, lambda path: write_json(path, report))
+    if out is not None:
+        write_result(out, lambda path: write_json(path, report))
     return report
 
 
@@ -101,13 +124,13 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
     return data
 
 
-def _measure(entry: dict[str, Any], request: BenchmarkRequest, say: Callable[[str], None]) -> dict[str, Any]:
+def _measure(entry: dict[str, Any], episodes: int | None, say: Say) -> dict[str, Any]:
     """An entry with what was measured, or with ``failure`` and the reason why its policy could not be evaluated."""
     asked = EvalRequest(
         task=entry["task"],
         checkpoint=Path(entry.pop("path")),
         num_envs=entry.get("num_envs", 64),
-        episodes=entry.get("episodes", 100) if request.episodes is None else request.episodes,
+        episodes=entry.get("episodes", 100) if episodes is None else episodes,
         seed=entry.get("seed", 0),
     )
     try:
@@ -146,3 +169,65 @@ def _line(result: dict[str, Any]) -> str:
     if before:
         line += f": REGRESSION in {', '.join(before['broke'])}" if before["regression"] else ": ok"
     return line
+
+
+def read_reference(path: Path, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each entry of a suite that runs here, the result of an earlier report for its task and checkpoint."""
+    data = read_json(path)
+    results = data.get("results") if isinstance(data, dict) else None
+    if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+        raise UserError(f"reference '{path}' is not a report of genelab benchmark")
+    results = [result for result in results if "not_run" not in result]
+    found = []
+    for number, entry in enumerate(entries, start=1):
+        if "not_run" in entry:
+            found.append({})
+            continue
+        same_task = [result for result in results if result.get("task") == entry["task"]]
+        candidates = [r for r in same_task if r.get("checkpoint") == entry["checkpoint"]] or same_task
+        if len(candidates) != 1:
+            count = "no result" if not candidates else f"{len(candidates)} results"
+            raise UserError(f"reference '{path}' has {count} for entry {number} of the suite, '{entry['task']}'")
+        check_record(f"reference '{path}', '{entry['task']}'", candidates[0], _GATED, _ALWAYS)
+        found.append(candidates[0])
+    return found
+
+
+def compare_with_reference(result: dict[str, Any], reference: dict[str, Any], tolerance: float) -> dict[str, Any]:
+    """How a result differs from an earlier one, in each that the gate looks at, and in which of them it is worse."""
+    both = (reference, result)
+    counts = (reference["num_episodes"], result["num_episodes"])
+    shorter_is_better = any(one.get("success_ends_episode") for one in both)
+    compared = {}
+    for what, less_is_better in (("return", False), ("length", shorter_is_better)):
+        means = (reference[f"{what}_mean"], result[f"{what}_mean"])
+        chance = math.hypot(*(one.get(f"{what}_ci95", 0.0) for one in both))
+        compared[f"{what}_mean"] = _difference(means, tolerance, chance, less_is_better)
+    if all(one.get("success_rate") is not None for one in both):
+        rates = (reference["success_rate"], result["success_rate"])
+        compared["success_rate"] = _difference(rates, tolerance, _chance_of_drop(rates, counts))
+    # The share of episodes in which the physics broke down. A report that does not say so had none.
+    before, now = (min(1.0, one.get("failed_worlds", 0) / one["num_episodes"]) for one in both)
+    spread = _chance_of_drop((1.0 - before, 1.0 - now), counts)
+    compared["failed_worlds"] = _difference((before, now), tolerance, spread, less_is_better=True)
+    broke = [name for name, comparison in compared.items() if comparison["regression"]]
+    return {**compared, "broke": broke, "regression": bool(broke)}
+
+
+def _difference(
+    values: tuple[float, float], tolerance: float, ci95: float, less_is_better: bool = False
+) -> dict[str, Any]:
+    before, now = values
+    loss = now - before if less_is_better else before - now
+    allowed = tolerance * abs(before)
+    regression = not loss <= max(allowed, ci95)  # a value that is not finite is no better than anything
+    return {"reference": before, "loss": loss, "allowed": allowed, "ci95": ci95, "regression": regression}
+
+
+def _chance_of_drop(rates: tuple[float, float], counts: tuple[int, int]) -> float:
+    """How much a rate drops by chance: Newcombe's interval, from the lower end of the first to the upper of the second.
+
+    Intervals of each alone are Wilson's, which have a width where all episodes succeeded, too.
+    """
+    (before, now), (many, few) = rates, counts
+    return math.hypot(before - wilson(before, many)[0], wilson(now, few)[1] - now)

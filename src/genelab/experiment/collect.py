@@ -1,7 +1,6 @@
 """Demonstrations of a task's scripted policy, in a file that learners start from (`genelab.rl.demos`)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from genelab.core.files import prepare_output, write_result
 from genelab.core.ranges import Count, check
 from genelab.core.registry import find, load
 from genelab.envs import ManagerBasedRlEnv
-from genelab.experiment.setup import resolve
+from genelab.experiment.setup import Overrides, Say, resolve
 from genelab.rl.backends.base import Policy
 from genelab.rl.demos import record_demos, write_demos
 
@@ -21,36 +20,33 @@ UNUSED_IN_COLLECT = {
 }
 
 
-@dataclass(frozen=True)
-class CollectRequest:
-    """What the user asked to record."""
-
-    task: str
-    out: Path
-    overrides: list[tuple[str, str]] = field(default_factory=list)
-    steps: int = 1000
-    seed: int = 0
-    preset: str = "auto"
-
-
-def run_collection(request: CollectRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
+def run_collection(
+    task: str,
+    out: Path,
+    overrides: Overrides = (),
+    *,
+    steps: int = 1000,
+    seed: int = 0,
+    preset: str = "auto",
+    say: Say = print,
+) -> dict[str, Any]:
     """Record the demonstrator of a task in its training environment and write the file."""
-    check("steps", request.steps, Count)
-    scripted = demonstrator(request.task)
-    prepare_output(request.out)
-    setup = resolve(request.task, preset=request.preset, overrides=request.overrides, unused=UNUSED_IN_COLLECT)
+    check("steps", steps, Count)
+    scripted = demonstrator(task)
+    prepare_output(out)
+    setup = resolve(task, preset=preset, overrides=overrides, unused=UNUSED_IN_COLLECT)
     for change in setup.changes:
         say(str(change))
-    env = ManagerBasedRlEnv(setup.env_cfg, seed=request.seed)
+    env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
     try:
-        demos = record_demos(request.task, env, scripted(env), request.steps, request.seed)
+        demos = record_demos(task, env, scripted(env), steps, seed)
     finally:
         env.close()
-    write_result(request.out, lambda path: write_demos(path, demos))
+    write_result(out, lambda path: write_demos(path, demos))
     rate = "-" if demos["success_rate"] is None else f"{demos['success_rate']:.3f}"
     say(
-        f"{request.steps} steps in {env.num_envs} worlds, success_rate {rate}, "
-        f"{request.out.stat().st_size / 1e6:.1f} MB written to {request.out}"
+        f"{steps} steps in {env.num_envs} worlds, success_rate {rate}, "
+        f"{out.stat().st_size / 1e6:.1f} MB written to {out}"
     )
     return demos
 

@@ -38,8 +38,7 @@ class EvalRequest:
 def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
     """Evaluate and, if the request says where, write the result."""
     protocol = plan(request.episodes, request.num_envs)
-    if request.out is not None:
-        prepare_output(request.out)
+    prepare_output(request.out)
     overrides = list(request.overrides)
     if not request.noise:
         overrides.append(("env.observations.policy.noise", "false"))
@@ -52,10 +51,8 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
         unused=UNUSED_IN_EVAL,
         say=say,
     )
-    for change in setup.changes:
-        say(str(change))
     with progress("evaluation", protocol.episodes, "episode") as row:
-        result = evaluate(
+        measured = evaluate(
             inference.env,
             inference.policy,
             protocol.episodes_per_env,
@@ -65,9 +62,6 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
             watch=lambda ended, mean: row.update(ended, f"return {mean:.2f}"),
         )
     inference.env.close()
-    measured: dict[str, Any] = {}
-    for name, value in result.items():
-        measured |= value if name == "groups" else {name: value}
     record = {
         "task": request.task,
         "checkpoint": str(request.checkpoint),

@@ -50,11 +50,9 @@ def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> di
     """Write policy, metadata and scene; return the metadata."""
     _check(request)
     path = request.path
-    setup, inference, _ = setup_policy(
+    _, inference, _ = setup_policy(
         request.task, request.checkpoint, request.overrides, num_envs=CHECK_WORLDS, unused=UNUSED_IN_EXPORT, say=say
     )
-    for change in setup.changes:
-        say(str(change))
     env, deployed = inference.env, inference.policy.deployed
     layout = exporter.observation_layout(env, (*deployed.obs_groups, *deployed.image_groups))
     network = exporter.build(deployed, layout)

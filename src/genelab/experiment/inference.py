@@ -3,7 +3,6 @@
 Small trained policies come with the package, beside the suite and reference of the regression gate.
 """
 
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,10 @@ from genelab.core.registry import tasks
 from genelab.core.run_files import RUN_FILE
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run.directory import Run
-from genelab.experiment.setup import Setup, apply_run_changes, resolve
+from genelab.experiment.setup import Overrides, Say, Setup, apply_run_changes, resolve
 from genelab.rl import backends
 from genelab.rl.backends.base import InferenceSetup, Policy
 from genelab.rl.checkpoint import INFO_KEY, WarmStart, read_checkpoint, saved_checkpoints
-
-Say = Callable[[str], None]
-
 
 BUNDLED, PREFIX = "bundled", "bundled:"
 """Wherever a checkpoint is named, ``bundled`` stands for the task's bundled one, ``bundled:<task>`` for another's."""
@@ -29,7 +25,7 @@ BUNDLED, PREFIX = "bundled", "bundled:"
 def setup_policy(
     task: str,
     path: Path,
-    overrides: list[tuple[str, str]],
+    overrides: Overrides,
     *,
     num_envs: int,
     seed: int = 0,
@@ -44,6 +40,8 @@ def setup_policy(
     setup, checkpoint = resolve_policy(task, path, overrides, unused=unused, say=say)
     setup.env_cfg.num_envs = num_envs
     env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
+    for change in setup.changes:
+        say(str(change))
     return setup, InferenceSetup(env, load_policy(env, checkpoint)), checkpoint[INFO_KEY]
 
 
@@ -53,7 +51,7 @@ def load_policy(env: ManagerBasedRlEnv, checkpoint: dict[str, Any]) -> Policy:
 
 
 def resolve_policy(
-    task: str, path: Path, overrides: list[tuple[str, str]], *, unused: dict[str, str] | None = None, say: Say = print
+    task: str, path: Path, overrides: Overrides, *, unused: dict[str, str] | None = None, say: Say = print
 ) -> tuple[Setup, dict[str, Any]]:
     """The task's play configs with the changes a policy was trained with, and the checkpoint that holds it."""
     checkpoint = read_checkpoint(resolve_checkpoint(path, task), task)

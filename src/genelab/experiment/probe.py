@@ -5,8 +5,6 @@ has the task's own random commands for one episode with the pushes of training: 
 """
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from genelab.experiment import provenance
 from genelab.experiment.console import progress
 from genelab.experiment.inference import load_policy, resolve_policy
 from genelab.experiment.paired import PairedEnv
+from genelab.experiment.setup import Overrides, Say
 from genelab.mdp.commands import VelocityCommand, VelocityCommandCfg
 from genelab.rl.backends.base import Policy
 
@@ -34,65 +33,58 @@ UNUSED_IN_PROBE = {
 }
 
 
-@dataclass(frozen=True)
-class ProbeRequest:
-    """What the user asked to probe."""
-
-    task: str
-    checkpoint: Path
-    overrides: list[tuple[str, str]] = field(default_factory=list)
-    num_envs: int = 64
-    """Worlds per command."""
-    seconds: float = 10.0
-    seed: int = 0
-    out: Path | None = None
-
-
-def run_probe(request: ProbeRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
-    """Probe a checkpoint and, if the request says where, write the result."""
-    if request.num_envs < 1 or not request.seconds > SETTLE_S:
+def run_probe(
+    task: str,
+    checkpoint: Path,
+    overrides: Overrides = (),
+    *,
+    num_envs: int = 64,
+    seconds: float = 10.0,
+    seed: int = 0,
+    out: Path | None = None,
+    say: Say = print,
+) -> dict[str, Any]:
+    """Probe a checkpoint in `num_envs` worlds per command and, if `out` says where, write the result."""
+    if num_envs < 1 or not seconds > SETTLE_S:
         raise UserError(f"a probe needs at least one world per command and more than {SETTLE_S} seconds")
-    if request.out is not None:
-        prepare_output(request.out)
-    setup, checkpoint = resolve_policy(
-        request.task, request.checkpoint, request.overrides, unused=UNUSED_IN_PROBE, say=say
-    )
+    prepare_output(out)
+    setup, loaded = resolve_policy(task, checkpoint, overrides, unused=UNUSED_IN_PROBE, say=say)
     cfg = setup.env_cfg
     disturbed = copy.deepcopy(cfg)
-    disturbed.num_envs = request.num_envs
+    disturbed.num_envs = num_envs
     disturbed.events = {**setup.spec.env_cfg(play=False).events, **cfg.events}
-    name, ranges = _velocity_command(request.task, cfg.commands)
+    name, ranges = _velocity_command(task, cfg.commands)
     commands = directions(ranges)
-    cfg.num_envs = request.num_envs * len(commands)
-    cfg.episode_length_s = request.seconds
-    env = PairedEnv(cfg, seed=request.seed)
-    held = torch.tensor(commands, device=env.device).repeat_interleave(request.num_envs, dim=0)
+    cfg.num_envs = num_envs * len(commands)
+    cfg.episode_length_s = seconds
+    env = PairedEnv(cfg, seed=seed)
+    held = torch.tensor(commands, device=env.device).repeat_interleave(num_envs, dim=0)
     term = env.command_manager.terms[name]
     assert isinstance(term, VelocityCommand)
     term.hold(held)
-    velocity, upright = rollout(env, load_policy(env, checkpoint), request.seed, "fixed commands")
+    velocity, upright = rollout(env, load_policy(env, loaded), seed, "fixed commands")
     env.close()
-    env = PairedEnv(disturbed, seed=request.seed)
-    _, survived = rollout(env, load_policy(env, checkpoint), request.seed, "random commands, pushed")
+    env = PairedEnv(disturbed, seed=seed)
+    _, survived = rollout(env, load_policy(env, loaded), seed, "random commands, pushed")
     env.close()
-    measured = zip(commands, velocity.split(request.num_envs), upright.split(request.num_envs), strict=True)
+    measured = zip(commands, velocity.split(num_envs), upright.split(num_envs), strict=True)
     pushed = {"falls": int((~survived).sum()), "worlds": len(survived), "seconds": disturbed.episode_length_s}
     record = {
-        "task": request.task,
-        "checkpoint": str(request.checkpoint),
+        "task": task,
+        "checkpoint": str(checkpoint),
         "directions": [measure(*each) for each in measured],
         "falls": int((~upright).sum()),
         "random_with_pushes": pushed,
-        "worlds_per_direction": request.num_envs,
-        "seconds": request.seconds,
+        "worlds_per_direction": num_envs,
+        "seconds": seconds,
         "settle_seconds": SETTLE_S,
-        "seed": request.seed,
+        "seed": seed,
         "engine": cfg.simulation.engine,
         "probed_at": provenance.now(),
         **provenance.stamp(),
     }
-    if request.out is not None:
-        write_result(request.out, lambda path: write_json(path, record))
+    if out is not None:
+        write_result(out, lambda path: write_json(path, record))
     return record
 
 

@@ -1,7 +1,7 @@
 """From a task's name and what the user typed to complete configs."""
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,11 @@ from genelab.core.overrides import apply as apply_overrides
 from genelab.core.registry import TaskSpec, find
 from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnvCfg, RampCfg, SimulationCfg
+
+Overrides = Sequence[tuple[str, str]]
+"""Dotted paths and values, as a user types them."""
+Say = Callable[[str], None]
+"""Tells the user a line."""
 
 _NOT_OF_THE_POLICY = ("env.num_envs", "env.simulation.")
 """Env paths that say where a policy was trained, not what it was trained for."""
@@ -62,7 +67,7 @@ def resolve(
     play: bool = False,
     preset: str = "auto",
     backend: str | None = None,
-    overrides: list[tuple[str, str]] | None = None,
+    overrides: Overrides = (),
     unused: dict[str, str] | None = None,
 ) -> Setup:
     """Configs of a task with a preset and the user's overrides applied.
@@ -71,7 +76,6 @@ def resolve(
     """
     spec = find(task_id)
     setup = Setup(spec, spec.env_cfg(play=play), spec.agent_cfg(backend) if spec.agents or backend else None, play)
-    overrides = overrides or []
     setup.preset = choose_preset(spec, preset, backend, overrides)
     preset_changes = list(spec.preset(setup.preset, backend).items())
     if play:
@@ -120,7 +124,7 @@ def evaluation_cfg(task: str, env_changes: dict[str, Any], simulation: Simulatio
     return setup.env_cfg
 
 
-def apply_typed(roots: dict[str, Any], overrides: list[tuple[str, str]]) -> list[Change]:
+def apply_typed(roots: dict[str, Any], overrides: Overrides) -> list[Change]:
     """Apply what the user typed.
 
     One path with two different values, by a flag and an override for instance, is an error.
@@ -134,7 +138,7 @@ def apply_typed(roots: dict[str, Any], overrides: list[tuple[str, str]]) -> list
     return list(changes.values())
 
 
-def choose_preset(spec: TaskSpec, preset: str, backend: str | None, overrides: list[tuple[str, str]]) -> str:
+def choose_preset(spec: TaskSpec, preset: str, backend: str | None, overrides: Overrides) -> str:
     """The preset itself; for ``auto``, ``cpu`` on a CPU if the task has it, else ``reference``."""
     if preset != "auto":
         return preset

@@ -20,6 +20,7 @@ import numpy as np
 from genelab import mdp
 from genelab.core.config import reference, to_dict
 from genelab.core.json_data import without_infinities
+from genelab.core.table import Table
 from genelab.envs import CommandTermCfg, Entity, GoalCfg, ManagerBasedRlEnv, TermCfg
 from genelab.envs.spawn import Spawn
 from genelab.rl.deployed import Deployed
@@ -125,20 +126,15 @@ def meaning(described: Callable[..., Any] | type) -> str:
 
 def vocabulary_table() -> str:
     """All words as a table for the documentation."""
-    lines = ["| word | meaning | unit | frame | sign |", "| --- | --- | --- | --- | --- |"]
-
-    def line(name: str, described: Any, *rest: str | None) -> str:
-        cells = (f"`{name}`", meaning(described), *(cell or "" for cell in rest))
-        return f"| {' | '.join(cells)} |"
-
-    for func, word in OBSERVATIONS.items():
+    rows = []
+    for described, word in {**OBSERVATIONS, **COMMANDS}.items():
         of = "the command's" if "command" in word.name else "the sensor's"
-        rest = (word.unit, word.frame, word.sign) if word.unit else (of, of, of)
-        lines.append(line(word.name, func, *rest))
-    lines += [line(word.name, cfg, word.unit, word.frame, word.sign) for cfg, word in COMMANDS.items()]
-    for table in (REWARDS, ENDS, EVENTS):
-        lines += [line(name, func, "", "", "") for func, name in table.items()]
-    return "\n".join(lines)
+        known = word.unit or described in COMMANDS
+        rows.append(
+            (f"`{word.name}`", meaning(described), *((word.unit, word.frame, word.sign) if known else [of] * 3))
+        )
+    rows += [(f"`{name}`", meaning(func), "", "", "") for func, name in (REWARDS | ENDS | EVENTS).items()]
+    return Table(("word", "meaning", "unit", "frame", "sign"), rows).markdown()
 
 
 def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[GroupLayout, ...]) -> dict[str, Any]:

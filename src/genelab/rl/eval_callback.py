@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from genelab.core.files import write_json, write_text
-from genelab.core.json_data import json_line, read_json, read_json_lines
-from genelab.core.ranges import CountOrZero
-from genelab.core.run_files import BEST_META_FILE, BEST_MODEL, EVALUATIONS_FILE
+from genelab.core.json_data import json_line, read_json
+from genelab.core.run_files import BEST_META_FILE, BEST_MODEL, EVALUATIONS_FILE, read_iterations
 from genelab.core.stored_config import stored
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.rl.backends.base import TrainingRun
@@ -36,10 +35,8 @@ class EvalCallback:
         env_cfg.num_envs = self._protocol.num_envs
         self._env = ManagerBasedRlEnv(env_cfg, seed=settings.seed)
         directory = run.directory
-        self._lines = read_json_lines(directory / EVALUATIONS_FILE)
+        self._lines = read_iterations(directory / EVALUATIONS_FILE)
         """What evaluations.jsonl holds."""
-        for number, line in enumerate(self._lines, start=1):
-            stored(line, "iteration", CountOrZero, f"'{directory / EVALUATIONS_FILE}', line {number}")
         best = directory / BEST_META_FILE
         self._best = stored(read_json(best), "return_mean", float, f"'{best}'") if best.exists() else -math.inf
         """The highest return so far."""

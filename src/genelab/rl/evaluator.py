@@ -91,7 +91,7 @@ def evaluate(
         "num_episodes": len(records.returns),
         "complete": records.complete,
         "metrics": records.metrics(),
-        "groups": records.per_group(),
+        **records.per_group(),
         "episodes": records.arrays(),
         "failed_worlds": env.failed_worlds - failed_before,
         "steps": steps,

@@ -8,10 +8,8 @@ from typing import Any
 
 from genelab.core.errors import UserError
 from genelab.core.files import write_text
-from genelab.core.json_data import json_line, read_json_lines
-from genelab.core.ranges import CountOrZero
-from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE
-from genelab.core.stored_config import stored
+from genelab.core.json_data import json_line
+from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE, read_iterations
 from genelab.experiment.console import describe, open_display
 
 LINE_FILES = (METRICS_FILE, EVALUATIONS_FILE)
@@ -26,7 +24,7 @@ class Logs:
 
         path = directory / METRICS_FILE
         if path.exists():
-            kept = [record for record in _read(path) if record["iteration"] <= iteration]
+            kept = [record for record in read_iterations(path) if record["iteration"] <= iteration]
             write_text(path, "".join(map(json_line, kept)))
         self._file = path.open("a", buffering=1, encoding="utf-8")
         threading.excepthook = _quietly
@@ -76,16 +74,9 @@ def check_lines(directory: Path, meta: dict[str, Any], iteration: int) -> None:
     for path in (directory / name for name in LINE_FILES):
         if not path.exists():
             continue
-        records = _read(path)
+        records = read_iterations(path)
         lost = len(records) < lines_written(meta).get(path.name, 0)
         if path.name == METRICS_FILE and iteration > 0:
             lost |= not records or records[-1]["iteration"] < iteration
         if lost:
             raise UserError(f"'{path}' has lost lines: restore it from a copy, or remove it to go on without it")
-
-
-def _read(path: Path) -> list[dict[str, Any]]:
-    records = read_json_lines(path)
-    for number, record in enumerate(records, start=1):
-        stored(record, "iteration", CountOrZero, f"'{path}' line {number}")
-    return records
