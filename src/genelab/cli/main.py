@@ -10,25 +10,10 @@ from typing import Any
 import typer
 
 from genelab import __version__
-from genelab.cli import (
-    benchmark,
-    campaign,
-    collect,
-    export,
-    info,
-    play,
-    probe,
-    report,
-    runs,
-    sim2sim,
-    summary,
-    train,
-    watch,
-)
-from genelab.cli import eval as eval_command
-from genelab.cli import list as list_command
+from genelab.cli import campaign
 from genelab.cli.plain import allow_all_text
 from genelab.core.errors import RunStopped, UserError, hint
+from genelab.core.registry import load
 from genelab.experiment.console import say
 
 GC_THRESHOLD = 50_000
@@ -44,22 +29,19 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-LOOK, RUN, JUDGE = "Look around", "Train and run", "Judge"
+RUN = "Train and run"
+PANELS = {
+    "Look around": ("list", "info", "runs", "doctor"),
+    RUN: ("train", "play", "watch", "collect", "export"),
+    "Judge": ("eval", "probe", "sim2sim", "benchmark", "summary", "report"),
+}
+"""Panels of the help with their commands, each in a module of its name."""
+FUNCTIONS = {"list": "list_things", "eval": "evaluate"}
+"""What commands do whose names Python has for itself; of the others, the function with the same name."""
 COMMANDS: list[tuple[str, str, Callable[..., Any]]] = [
-    (LOOK, "list", list_command.list_things),
-    (LOOK, "info", info.info),
-    (LOOK, "runs", runs.runs),
-    (RUN, "train", train.train),
-    (RUN, "play", play.play),
-    (RUN, "watch", watch.watch),
-    (RUN, "collect", collect.collect),
-    (RUN, "export", export.export),
-    (JUDGE, "eval", eval_command.evaluate),
-    (JUDGE, "probe", probe.probe),
-    (JUDGE, "sim2sim", sim2sim.sim2sim),
-    (JUDGE, "benchmark", benchmark.benchmark),
-    (JUDGE, "summary", summary.summary),
-    (JUDGE, "report", report.report),
+    (panel, name, load(f"genelab.cli.{name}:{FUNCTIONS.get(name, name)}"))
+    for panel, names in PANELS.items()
+    for name in names
 ]
 """The panel of the help that a command stands in, its name, and what it does."""
 WITH_OVERRIDES = {"info", "play", "train", "eval", "export", "probe", "sim2sim", "collect"}
