@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import typer
 
-from genelab.cli import campaign
+from genelab.cli import campaign, project
 from genelab.cli.main import COMMANDS, WITH_OVERRIDES, app
 
-NAMES = [*(name for _, name, _ in COMMANDS), "campaign"]
-ALL = [*NAMES, *(f"campaign {name}" for name in campaign.COMMANDS)]
+GROUPS = {"campaign": campaign.COMMANDS, "project": project.COMMANDS}
+NAMES = [*(name for _, name, _ in COMMANDS), *GROUPS]
+ALL = [*NAMES, *(f"{group} {name}" for group, commands in GROUPS.items() for name in commands)]
 PANEL = re.compile(r"^╭─ (.+?) ─+╮$", re.MULTILINE)
 
 
@@ -78,6 +79,8 @@ def complete(line: str) -> list[str]:
         ("genelab train GeneLab-Inverted-Pendulum-v0 --backend rs", ["rsl_rl"]),
         ("genelab train GeneLab-Inverted-Pendulum-v0 --env.num_envs 3 --eval-ep", ["--eval-episodes"]),
         ("genelab list engi", ["engines"]),
+        ("genelab runs --sort ret", ["return"]),
+        ("genelab project n", ["new"]),
     ],
 )
 def test_a_shell_completes_commands_tasks_options_and_names(line: str, offered: list[str]):

@@ -21,10 +21,12 @@ _PUBLIC = {
         "ActionTerm ActionTermCfg BodyRef BodyRefs CommandTerm CommandTermCfg ContactRef CurriculumTermCfg "
         "DoneTermCfg Entity EntityRef EventTermCfg GoalCfg JointRef JointRefs ManagerBasedEnv ManagerBasedEnvCfg "
         "ManagerBasedRlEnv ManagerBasedRlEnvCfg MetricTermCfg ObservationGroupCfg ObservationTermCfg RampCfg "
-        "RewardTermCfg SensorRef SimulationCfg SiteRefs StatefulTerm SuccessTermCfg"
+        "RewardTermCfg SensorRef SimulationCfg SiteRefs StatefulTerm SuccessTermCfg index_of match_joints owner_of"
     ),
-    "genelab.rl.cfg": "RslRlDistributionCfg RslRlModelCfg RslRlOnPolicyRunnerCfg RslRlPpoCfg",
+    "genelab.engines.pictures": "Arrow Ball",
+    "genelab.rl.cfg": "RslRlDistributionCfg RslRlModelCfg RslRlOnPolicyRunnerCfg RslRlPpoCfg Sb3AgentCfg SkrlAgentCfg",
     "genelab.sensors": "ArraySensor ContactSensorCfg HeightScanCfg RaySensorCfg Sensor SensorCfg SensorHost",
+    "genelab.sensors.rays": "ring",
     "genelab.scene.scene": "EntityCfg GroundCfg SceneCfg",
 }
 """Public names by the module they live in. They are imported on first use, so that ``import genelab`` stays light."""

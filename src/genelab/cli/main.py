@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from genelab import __version__
-from genelab.cli import campaign
+from genelab.cli import campaign, project
 from genelab.cli.plain import allow_all_text
 from genelab.core.errors import RunStopped, UserError, hint
 from genelab.core.registry import load
@@ -29,9 +29,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-RUN = "Train and run"
+LOOK, RUN = "Look around", "Train and run"
 PANELS = {
-    "Look around": ("list", "info", "runs", "doctor"),
+    LOOK: ("list", "info", "runs", "doctor"),
     RUN: ("train", "play", "watch", "collect", "export"),
     "Judge": ("eval", "probe", "sim2sim", "benchmark", "summary", "report"),
 }
@@ -52,10 +52,11 @@ OVERRIDES_HINT = """Any option with a dot overrides a config value, such as --en
 for _panel, _name, _function in COMMANDS:
     _epilog = OVERRIDES_HINT if _name in WITH_OVERRIDES else None
     app.command(_name, rich_help_panel=_panel, epilog=_epilog)(_function)
-_campaign = typer.Typer(rich_markup_mode="rich", help=campaign.__doc__)
-for _name, _function in campaign.COMMANDS.items():
-    _campaign.command(_name)(_function)
-app.add_typer(_campaign, name="campaign", rich_help_panel=RUN, no_args_is_help=True)
+for _group, _panel in ((campaign, RUN), (project, LOOK)):
+    _commands = typer.Typer(rich_markup_mode="rich", help=_group.__doc__)
+    for _name, _function in _group.COMMANDS.items():
+        _commands.command(_name)(_function)
+    app.add_typer(_commands, name=_group.__name__.rpartition(".")[2], rich_help_panel=_panel, no_args_is_help=True)
 
 # Typer carries its own copy of click and exports only the leaves of its exceptions.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
