@@ -11,6 +11,7 @@ import typer
 from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, backend, option, preset, shortcuts
 from genelab.core.errors import UserError
 from genelab.experiment.console import say
+from genelab.experiment.run.tracker import LOGGERS
 
 if TYPE_CHECKING:
     from genelab.experiment.run.directory import Run
@@ -43,6 +44,9 @@ def train(
     eval_episodes: Annotated[int | None, _eval("Run this many episodes (10).")] = None,
     eval_num_envs: Annotated[int | None, _eval("Use at most this many worlds (as training).")] = None,
     eval_seed: Annotated[int | None, _eval("Fix everything random in evaluations (0).")] = None,
+    logger: Annotated[
+        str | None, _run("Log here too, beside TensorBoard: wandb (Weights & Biases).", complete=lambda: list(LOGGERS))
+    ] = None,
     vis: Vis = False,
     headless: Headless = False,
     gpu: Gpu = False,
@@ -63,6 +67,7 @@ def train(
     if resume is not None:
         given = {"--seeds": seeds, "--log-dir": log_dir, "--checkpoint": checkpoint, "--backend": backend}
         given |= {"--eval-every": eval_every, "--parallel": parallel, "--preset": None if preset == "auto" else preset}
+        given |= {"--logger": logger}
         for flag, value in given.items():
             if value is not None:
                 raise UserError(f"{flag} has no place beside --resume: the run keeps its settings")
@@ -71,7 +76,15 @@ def train(
     settings = {"episodes": eval_episodes, "num_envs": eval_num_envs, "seed": eval_seed}
     evaluation = _evaluation(eval_every, settings)
     request = training.TrainRequest(
-        task, overrides, preset, backend, log_dir=log_dir, checkpoint=checkpoint, command=command, evaluation=evaluation
+        task,
+        overrides,
+        preset,
+        backend,
+        log_dir=log_dir,
+        checkpoint=checkpoint,
+        command=command,
+        evaluation=evaluation,
+        logger=logger,
     )
     if seeds is not None:
         if any(path.replace("-", "_") == "agent.seed" for path, _ in overrides):

@@ -17,6 +17,7 @@ A reset, in order:
 Every draw comes from a named stream, so none depends on this order.
 """
 
+import io
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,16 @@ class ManagerBasedEnv:
     def render(self, env_id: int = 0, width: int = 640, height: int = 480) -> np.ndarray:
         """One RGB frame (height, width, 3) of one world, by the camera the config names."""
         return self.engine.render(env_id, self.cfg.camera, width, height, self.marks(env_id))
+
+    def _repr_png_(self) -> bytes | None:
+        """A picture of the first world, where a notebook shows the environment; nothing without OpenGL."""
+        from PIL import Image
+
+        try:
+            Image.fromarray(self.render()).save(picture := io.BytesIO(), "PNG")
+        except UserError:
+            return None
+        return picture.getvalue()
 
     def marks(self, env_id: int) -> list[Mark]:
         """What pictures show of one world beside its bodies."""

@@ -142,7 +142,9 @@ def changes(run: Run, request: TrainRequest, setup: Setup) -> list[str]:
 def _arguments(request: TrainRequest, threads: int | None) -> list[str]:
     """The arguments of a new run, but for its seed and directory."""
     arguments = [word for path, value in request.overrides for word in (f"--{path}", value)]
-    options: dict[str, Any] = {f"--{name}": getattr(request, name) for name in ("preset", "backend", "checkpoint")}
+    options: dict[str, Any] = {
+        f"--{name}": getattr(request, name) for name in ("preset", "backend", "checkpoint", "logger")
+    }
     if threads is not None and "--env.simulation.threads" not in arguments:
         options["--env.simulation.threads"] = threads
     if request.evaluation is not None:

@@ -13,13 +13,14 @@ from genelab.core.config import digest, is_config, to_dict
 from genelab.core.errors import Diverged, UserError
 from genelab.core.files import require_plain_name
 from genelab.core.overrides import validate
-from genelab.core.registry import find
+from genelab.core.registry import find, find_installed, load_component
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.inference import file_digest, is_bundled, read_warm_start
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
 from genelab.experiment.run.reading import SOURCE
+from genelab.experiment.run.tracker import LOGGERS
 from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
 from genelab.rl import backends
 from genelab.rl.backends.base import Hooks, TrainResult
@@ -46,6 +47,8 @@ class TrainRequest:
     command: str = ""
     evaluation: EvalSettings | None = None
     """Evaluate during training, if given."""
+    logger: str | None = None
+    """Log here too, beside TensorBoard: one of `LOGGERS`."""
 
 
 def resolve_training(request: TrainRequest) -> Setup:
@@ -59,6 +62,8 @@ def resolve_training(request: TrainRequest) -> Setup:
         unused=UNUSED_IN_TRAINING,
     )
     setup.agent_cfg.check_samples(setup.env_cfg.num_envs)
+    if request.logger is not None:
+        find_installed("logger", request.logger, LOGGERS)
     return setup
 
 
@@ -134,6 +139,8 @@ def _train_in(
         status, viewer = "failed", None
         try:
             viewer = open_viewer(env) if env.cfg.simulation.vis else None
+            if (logger := run.meta.get("logger")) is not None:
+                run.tracker = load_component("logger", logger, LOGGERS)(run.directory, run.meta)
             evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
             infos = {key: run.meta[key] for key in SOURCE}
             infos |= {"agent": to_dict(agent_cfg), "env_changes": run.meta["env_changes"]}
@@ -200,6 +207,7 @@ def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, An
         "warm_start": None if begin_with is None else str(begin_with),
         "warm_start_sha256": None if begin_with is None else file_digest(begin_with, request.task),
         "evaluation": asdict(request.evaluation) if request.evaluation is not None else None,
+        "logger": request.logger,
         "config_hash": digest([setup.env_cfg, setup.agent_cfg]),
         "torch_threads": torch.get_num_threads(),
         "started_at": provenance.now(),

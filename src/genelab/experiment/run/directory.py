@@ -21,7 +21,7 @@ from genelab.core.run_files import AGENT_FILE, BEST_META_FILE, ENV_FILE, LOCK_FI
 from genelab.core.stored_config import check_record, from_dict, stored
 from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment.run.logs import Logs, check_lines, count_lines
-from genelab.experiment.run.reading import CONTINUED_BY, RECORD
+from genelab.experiment.run.reading import CONTINUED_BY, RECORD, load_run
 from genelab.rl.backends import stored_agent_cfg
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
 
@@ -43,6 +43,8 @@ class Run:
         self.directory = directory
         self.meta = meta
         self.stop_requested = False
+        self.tracker: Any = None
+        """A logger beside TensorBoard, while one is open."""
         self._logs: Logs | None = None
         self._created = False
 
@@ -75,6 +77,10 @@ class Run:
         check_record(f"'{path}' is not the record of a genelab run", meta, RECORD, CONTINUED_BY)
         return cls(directory, meta)
 
+    def _repr_html_(self) -> str:
+        """The report, where a notebook shows the run."""
+        return load_run(self.directory)._repr_html_()
+
     def configs(self) -> tuple[Any, Any]:
         """The environment and agent configs the run was started with."""
         env_path, agent_path = self.directory / ENV_FILE, self.directory / AGENT_FILE
@@ -103,7 +109,7 @@ class Run:
         """Record one iteration."""
         with self._writing():
             if self._logs is None:
-                self._logs = Logs(self.directory, iteration - 1, total_iterations, unit)
+                self._logs = Logs(self.directory, iteration - 1, total_iterations, unit, self.tracker)
             self._logs.write(iteration, metrics)
 
     def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path:
@@ -138,8 +144,9 @@ class Run:
     def close(self, status: str) -> None:
         """Flush the logs and write down how the run ended."""
         try:
-            if self._logs is not None:
-                self._logs.close()
+            for log in (self._logs, self.tracker):
+                if log is not None:
+                    log.close()
             self.update_meta(status=status, lines=count_lines(self.directory))
             (self.directory / SPARE_FILE).unlink(missing_ok=True)
         except (OSError, RunStopped) as error:

@@ -18,8 +18,11 @@ LINE_FILES = (METRICS_FILE, EVALUATIONS_FILE)
 class Logs:
     """metrics.jsonl, TensorBoard events and the progress display."""
 
-    def __init__(self, directory: Path, iteration: int, total_iterations: int, unit: str):
-        """Continue after `iteration`. Lines of iterations that are about to be run again are dropped."""
+    def __init__(self, directory: Path, iteration: int, total_iterations: int, unit: str, tracker: Any = None):
+        """Continue after `iteration`. Lines of iterations that are about to be run again are dropped.
+
+        `tracker` is told the same as TensorBoard (`genelab.experiment.run.tracker`).
+        """
         from torch.utils.tensorboard.writer import SummaryWriter
 
         path = directory / METRICS_FILE
@@ -29,14 +32,18 @@ class Logs:
         self._file = path.open("a", buffering=1, encoding="utf-8")
         threading.excepthook = _quietly
         self._writer = SummaryWriter(str(directory), purge_step=iteration + 1)
+        self._tracker = tracker
         self._display = open_display()
         self._progress = self._display.row("training", total_iterations, unit, start=iteration)
 
     def write(self, iteration: int, metrics: dict[str, float]) -> None:
         """Record one iteration."""
         self._file.write(json_line({"iteration": iteration, **metrics}))
-        for name, value in metrics.items():
-            self._writer.add_scalar(name if "/" in name else f"train/{name}", value, iteration)
+        named = {name if "/" in name else f"train/{name}": value for name, value in metrics.items()}
+        for name, value in named.items():
+            self._writer.add_scalar(name, value, iteration)
+        if self._tracker is not None:
+            self._tracker.write(iteration, named)
         with suppress(OSError):  # a terminal or pipe that has gone is no reason to stop
             self._progress.update(iteration, describe(metrics))
 

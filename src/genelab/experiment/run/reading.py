@@ -25,7 +25,7 @@ from genelab.rl.eval_settings import EvalSettings
 
 RECORD: dict[str, Any] = {
     **dict.fromkeys(("task", "backend", "engine", "preset", "command", "status", "started_at"), str),
-    **dict.fromkeys(("git_commit", "warm_start", "warm_start_sha256", "weights_sha256"), str | None),
+    **dict.fromkeys(("git_commit", "warm_start", "warm_start_sha256", "weights_sha256", "logger"), str | None),
     **dict.fromkeys(("versions", "env_changes", "overrides", "machine", "metrics"), dict[str, Any]),
     "seed": int,
     "lines": dict[str, int],
@@ -148,6 +148,14 @@ class Entry:
         """The task id."""
         return ", ".join(unique(str(run.meta.get("task", "unknown task")) for run in self.runs))
 
+    def _repr_html_(self) -> str:
+        """The report, where a notebook shows the entry."""
+        from html import escape
+
+        from genelab.experiment.report import report_page
+
+        return f'<iframe srcdoc="{escape(report_page([self]))}" width="100%" height="800" frameborder="0"></iframe>'
+
     @cached_property
     def run_metrics(self) -> dict[str, Any]:
         """The run metrics of summary.json, or of run.json if the entry is one run; empty if there are none."""
@@ -167,6 +175,11 @@ def load_entries(directories: Sequence[Path]) -> list[Entry]:
         if path in paths[:index]:
             raise UserError(f"'{directories[index]}' is named twice: a comparison needs different directories")
     return [_load_entry(given, label) for given, label in zip(directories, _labels(paths), strict=True)]
+
+
+def load_run(directory: str | Path) -> Entry:
+    """A run, or several seeds of one, as it is on disk. A notebook shows it as its report."""
+    return load_entries([Path(directory)])[0]
 
 
 def _load_entry(directory: Path, label: str) -> Entry:
