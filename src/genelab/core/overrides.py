@@ -282,8 +282,10 @@ def _coerce_one(value: Any, declared: Any) -> Any:
         return _coerce_items(value, typing.get_args(declared))
     if declared is tuple:
         return _coerce_items(value, (float, ...))
-    if declared is bool:
-        return _coerce_bool(value)
+    if declared is bool and isinstance(value, bool):
+        return value
+    if declared is bool and isinstance(value, str) and value.lower() in ("true", "1", "false", "0"):
+        return value.lower() in ("true", "1")
     if declared in (int, float):
         if isinstance(value, bool) or is_config(value) or (declared is int and isinstance(value, float)):
             raise ValueError
@@ -296,14 +298,6 @@ def _coerce_one(value: Any, declared: Any) -> Any:
         # a reference to joints or bodies: a name or several, checked when the environment is built
         return value if isinstance(value, str) and "," not in value else _coerce_items(value, (str, ...))
     raise ValueError
-
-
-def _coerce_bool(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, str) or value.lower() not in ("true", "1", "false", "0"):
-        raise ValueError
-    return value.lower() in ("true", "1")
 
 
 def _coerce_items(value: Any, item_types: tuple[Any, ...]) -> tuple[Any, ...]:
