@@ -15,7 +15,7 @@ setup: $(STAMP) suite
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,skrl,sb3,web]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,skrl,sb3,web,wandb]'
 	touch $(STAMP)
 
 # dm_control for its model files, without the packages that its own code needs and that not every Python has.

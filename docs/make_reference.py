@@ -18,8 +18,11 @@ TITLES = {
     "genelab.core.errors": "Errors",
     "genelab.core.registry": "Tasks",
     "genelab.envs": "Environments and terms",
-    "genelab.rl.cfg": "Configs of rsl_rl",
+    "genelab.engines.pictures": "What pictures show",
+    "genelab.experiment.run.reading": "Runs",
+    "genelab.rl.cfg": "Configs of agents",
     "genelab.sensors": "Sensors",
+    "genelab.sensors.rays": "Directions of rays",
     "genelab.scene.scene": "The scene",
 }
 Definition = ast.ClassDef | ast.FunctionDef | ast.Assign

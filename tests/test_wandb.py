@@ -1,30 +1,44 @@
 """``train --logger wandb``: Weights & Biases beside TensorBoard, with the real package, offline."""
 
 import json
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from genelab.core.json_data import read_json
+from genelab.core.files import read_json
 from genelab.core.registry import Component
-from genelab.experiment.run import tracker
+from genelab.experiment.run import logs as tracker
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
+BLOCK = 32768
 SHORT = ("--num-envs", "8", "--max-iterations", "2")
 
 
+def records(path: Path) -> Iterator[bytes]:
+    """What is in a file that wandb keeps offline: a log of records in blocks, as LevelDB has them."""
+    data, at, record = path.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if (left := BLOCK - at % BLOCK) < 7:
+            at += left
+            continue
+        _, length, kind = struct.unpack("<IHB", data[at : at + 7])
+        record += data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # whole, or its last part
+            yield record
+            record = b""
+
+
 def history(directory: Path) -> list[dict[str, Any]]:
-    """The records of metrics in the files that wandb keeps offline."""
+    """The metrics in the files that wandb keeps offline."""
     from wandb.proto import wandb_internal_pb2
-    from wandb.sdk.internal.datastore import DataStore
 
     rows = []
     for file in sorted(directory.glob("wandb/offline-run-*/*.wandb")):
-        store = DataStore()
-        store.open_for_scan(str(file))
-        while (data := store.scan_data()) is not None:
+        for data in records(file):
             record = wandb_internal_pb2.Record()
             record.ParseFromString(data)
             if record.WhichOneof("record_type") == "history":
