@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from genelab.core.files import read_json
+from genelab.core.json_data import read_json
 from genelab.core.registry import Component
 from genelab.experiment.run import logs as tracker
 

@@ -11,7 +11,7 @@ import typer
 from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, backend, option, preset, shortcuts
 from genelab.core.errors import UserError
 from genelab.experiment.console import say
-from genelab.experiment.run.tracker import LOGGERS
+from genelab.experiment.run.logs import LOGGERS
 
 if TYPE_CHECKING:
     from genelab.experiment.run.directory import Run

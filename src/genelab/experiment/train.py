@@ -19,8 +19,8 @@ from genelab.experiment import provenance
 from genelab.experiment.inference import file_digest, is_bundled, read_warm_start
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
+from genelab.experiment.run.logs import LOGGERS
 from genelab.experiment.run.reading import SOURCE
-from genelab.experiment.run.tracker import LOGGERS
 from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
 from genelab.rl import backends
 from genelab.rl.backends.base import Hooks, TrainResult

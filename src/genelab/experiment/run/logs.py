@@ -1,4 +1,4 @@
-"""The files of a run that grow: metrics.jsonl and evaluations.jsonl, one checked line per record."""
+"""What a run logs: metrics.jsonl and evaluations.jsonl, one checked line per record, and the same for loggers."""
 
 import os
 import threading
@@ -6,13 +6,24 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from genelab.core.errors import UserError
+from genelab.core.errors import UserError, reason
 from genelab.core.files import write_text
 from genelab.core.json_data import json_line
+from genelab.core.registry import Component
 from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE, read_iterations
 from genelab.experiment.console import describe, open_display
 
 LINE_FILES = (METRICS_FILE, EVALUATIONS_FILE)
+LOGGERS = {
+    "wandb": Component(
+        name="wandb",
+        target="genelab.experiment.run.logs:Wandb",
+        requires="wandb",
+        install="pip install 'genelab[wandb]'",
+        summary="Weights & Biases",
+    )
+}
+"""Loggers beside TensorBoard, for runs that ask for one."""
 
 
 class Logs:
@@ -21,7 +32,7 @@ class Logs:
     def __init__(self, directory: Path, iteration: int, total_iterations: int, unit: str, tracker: Any = None):
         """Continue after `iteration`. Lines of iterations that are about to be run again are dropped.
 
-        `tracker` is told the same as TensorBoard (`genelab.experiment.run.tracker`).
+        `tracker` is one of `LOGGERS`, and is told the same as TensorBoard.
         """
         from torch.utils.tensorboard.writer import SummaryWriter
 
@@ -57,6 +68,30 @@ class Logs:
             self._display.close()
         self._writer.close()
         self._file.close()
+
+
+class Wandb:
+    """A run at Weights & Biases; with WANDB_MODE=offline, in the run's directory. A resumed run goes on there too."""
+
+    def __init__(self, directory: Path, meta: dict[str, Any]):
+        import wandb
+
+        identity = "".join(c for c in f"{meta['started_at']}{meta['config_hash']}" if c.isalnum())
+        where = {"project": meta["task"], "name": directory.name, "dir": str(directory.resolve())}
+        try:
+            settings = wandb.Settings(console="off", silent=True)
+            self._run: Any = wandb.init(**where, id=identity, resume="allow", config=meta, settings=settings)
+        except wandb.Error as error:
+            remedy = "log in with 'wandb login', or set WANDB_MODE=offline"
+            raise UserError(f"Weights & Biases cannot be used ({reason(error)}): {remedy}") from error
+
+    def write(self, iteration: int, metrics: dict[str, float]) -> None:
+        """Record one iteration."""
+        self._run.log(metrics, step=iteration)
+
+    def close(self) -> None:
+        """Send the rest."""
+        self._run.finish()
 
 
 def _quietly(failure: threading.ExceptHookArgs) -> None:
