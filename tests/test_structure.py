@@ -14,7 +14,7 @@ from genelab.core.json_data import finite, parse_json
 from genelab.core.ranges import CountOrZero
 from genelab.core.stored_config import check_record, stored
 from genelab.core.tensors import restore, stored_tensor
-from genelab.rl.stored_weights import check_part
+from genelab.rl.checkpoint import check_part
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 

@@ -14,8 +14,6 @@ from genelab.experiment.console import say
 from genelab.rl.backends import BACKENDS
 
 KINDS = ("tasks", "robots", "engines", "backends")
-
-
 ROBOTS = {
     "cartpole": ("genelab.scene.robots.cartpole:single_pole", "cart on a rail with one pole, 1 actuator"),
     "double_cartpole": ("genelab.scene.robots.cartpole:double_pole", "cart on a rail with two poles, 1 actuator"),

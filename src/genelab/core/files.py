@@ -21,8 +21,6 @@ TEMPORARY = ".tmp"
 """How the names of files end that are not whole yet. They begin with a dot."""
 PROBE_BYTES = 65536
 """As much as a file of results may have."""
-
-
 KEY = "checksum"
 
 

@@ -38,8 +38,6 @@ from genelab.rl.checkpoint import INFO_KEY, read_checkpoint
 _FIELDS: dict[str, Any] = {"task": str, "checkpoint": str, "episodes": Count, "seed": Seed, "num_envs": Count}
 MEASURED = ("return_mean", "return_std", "return_ci95", "length_mean", "length_ci95", "success_rate")
 """Metrics of an evaluation that a report keeps."""
-
-
 _GATED: dict[str, Any] = {
     "num_episodes": Count,
     "return_mean": float,

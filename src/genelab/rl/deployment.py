@@ -27,8 +27,6 @@ from genelab.rl.deployed import Deployed
 from genelab.rl.exporter import GroupLayout, TermLayout, ports
 
 _JOINT_TYPES = {mujoco.mjtJoint.mjJNT_HINGE.value: "hinge", mujoco.mjtJoint.mjJNT_SLIDE.value: "slide"}
-
-
 WORLD, ROOT = "world", "root body"
 
 AXES = "along x, y, z"

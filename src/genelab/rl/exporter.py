@@ -35,8 +35,6 @@ SUFFIXES = {"torchscript": (".ts", ".pt", ".pth", ".jit"), "onnx": (".onnx",)}
 DEFAULT_OPSET = 17
 OPSETS = range(9, 21)
 """Versions of ONNX's operator set that torch can write."""
-
-
 TOLERANCE = 1e-5
 """Largest difference between the actions of a policy and those of its export."""
 

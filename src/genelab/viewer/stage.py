@@ -24,8 +24,6 @@ FORCE_M = 0.4
 COMMAND, FORCE, SCAN, GROUND = (38, 178, 76), (220, 60, 50), (30, 110, 200), (165, 172, 180)
 """Colours."""
 ROOT = "/worlds"
-
-
 GROUPS = 3
 """Geoms of the first groups are shown, as MuJoCo's own viewer does."""
 

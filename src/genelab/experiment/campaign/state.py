@@ -27,8 +27,6 @@ RECENT = 20
 """Iterations that the remaining time is estimated from."""
 _ERROR = re.compile(r"genelab: (?P<line>.+)|(?P<name>[\w.]*(Error|Exception)\b.*)")
 """The last line of a command that failed."""
-
-
 METRICS = (
     f"{SCORE} is the mean of the last {WINDOW} mean returns of training episodes, one per iteration; "
     "evaluation is the mean return of the deterministic policy by the protocol of genelab eval, random that of random "

@@ -21,7 +21,7 @@ from genelab.core.run_files import AGENT_FILE, BEST_META_FILE, ENV_FILE, LOCK_FI
 from genelab.core.stored_config import check_record, from_dict, stored
 from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment.run.logs import Logs, check_lines, count_lines
-from genelab.experiment.run.reading import CONTINUED_BY, RECORD, load_run
+from genelab.experiment.run.reading import CONTINUED_BY, RECORD
 from genelab.rl.backends import stored_agent_cfg
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
 
@@ -76,10 +76,6 @@ class Run:
         meta = read_json(path)
         check_record(f"'{path}' is not the record of a genelab run", meta, RECORD, CONTINUED_BY)
         return cls(directory, meta)
-
-    def _repr_html_(self) -> str:
-        """The report, where a notebook shows the run."""
-        return load_run(self.directory)._repr_html_()
 
     def configs(self) -> tuple[Any, Any]:
         """The environment and agent configs the run was started with."""

@@ -24,8 +24,8 @@ from torch.optim import Optimizer
 
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
+from genelab.rl.checkpoint import load_part, stored_hidden_state
 from genelab.rl.deployed import Deployed
-from genelab.rl.stored_weights import load_part, stored_hidden_state
 
 
 class Method(ABC):

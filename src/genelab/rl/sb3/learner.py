@@ -21,13 +21,13 @@ from genelab.core.stored_config import stored
 from genelab.core.tensors import restore
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import Sb3AgentCfg
+from genelab.rl.checkpoint import load_part
 from genelab.rl.demos import read_demos
 from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
 from genelab.rl.layers import ACTIVATIONS, Scale, squashed
 from genelab.rl.loop import does_not_fit
 from genelab.rl.sb3 import buffers
 from genelab.rl.sb3.normalizer import Normalizer
-from genelab.rl.stored_weights import load_part
 from genelab.rl.timestep import TimestepLearner
 
 ALGORITHMS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}

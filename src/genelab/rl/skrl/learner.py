@@ -23,11 +23,11 @@ from genelab.core.stored_config import stored
 from genelab.core.tensors import restore, stored_tensor
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import SkrlAgentCfg
+from genelab.rl.checkpoint import load_part
 from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
 from genelab.rl.layers import Standardize
 from genelab.rl.loop import does_not_fit
 from genelab.rl.skrl.models import MODELS
-from genelab.rl.stored_weights import load_part
 from genelab.rl.timestep import TimestepLearner, filled_rows
 
 AGENTS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}

@@ -12,8 +12,7 @@ from genelab import mdp
 from genelab.core.ranges import Count, Positive
 from genelab.core.rng import Streams
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, StatefulTerm
-from genelab.tasks.suite.base import suite_task
-from genelab.tasks.suite.models import suite_model
+from genelab.tasks.suite.base import suite_model, suite_task
 
 
 def run(play: bool = False) -> ManagerBasedRlEnvCfg:

@@ -11,8 +11,7 @@ from genelab import mdp
 from genelab.core.ranges import Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp import RingCommandCfg
-from genelab.tasks.suite.base import Call, length, suite_task, variant
-from genelab.tasks.suite.models import suite_model
+from genelab.tasks.suite.base import Call, length, suite_model, suite_task, variant
 
 HINGE = (0.2, 0.0, 0.4)
 """Where the body's hinge is, metres."""

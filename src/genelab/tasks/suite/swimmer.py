@@ -11,8 +11,7 @@ from genelab.core.math import quat_apply_inverse
 from genelab.core.ranges import Count, Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp import PlaceCommandCfg
-from genelab.tasks.suite.base import length, suite_task
-from genelab.tasks.suite.models import suite_model
+from genelab.tasks.suite.base import length, suite_model, suite_task
 
 NOSE = (0.0, -0.06, 0.0)
 """Where the nose is in the frame of the head, metres."""
