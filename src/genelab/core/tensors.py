@@ -1,9 +1,8 @@
-"""Tensors: from files, whether their numbers are finite, and how many threads compute with them."""
+"""Tensors: taken from files, and whether their numbers are finite."""
 
 import math
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,20 +31,6 @@ def stored_tensor(state: Any, name: str, shape: Sequence[int], dtype: torch.dtyp
 def _description(shape: Sequence[int], dtype: torch.dtype) -> str:
     sizes = " x ".join("n" if size == -1 else str(size) for size in shape)
     return f"{sizes or 'one'} of {str(dtype).removeprefix('torch.')}"
-
-
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """For batches of one step of all worlds: to wake a second thread takes longer than what it would do.
-
-    It would also be in the way of the physics threads.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def is_finite(values: Tensor) -> bool:
