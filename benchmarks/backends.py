@@ -17,7 +17,7 @@ from typing import Any
 
 from common import RESULTS, save
 
-from genelab.core.json_data import read_json_lines
+from genelab.core.files import read_json_lines
 from genelab.core.overrides import show
 from genelab.experiment.run.directory import Run
 from genelab.experiment.train import TrainRequest, train

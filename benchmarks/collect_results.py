@@ -13,8 +13,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from genelab.core.files import write_json
-from genelab.core.json_data import read_json, read_json_lines
+from genelab.core.files import read_json, read_json_lines, write_json
 
 RESULTS = Path(__file__).parent.parent / "results"
 CURVE_POINTS = 100

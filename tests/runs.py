@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from genelab.core.json_data import read_json, read_json_lines
+from genelab.core.files import read_json, read_json_lines
 
 TIMING = {"steps_per_s", "collect_s", "learn_s"}
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from genelab.core.json_data import read_json
+from genelab.core.files import read_json
 from genelab.experiment.benchmark import compare_with_reference
 from genelab.experiment.inference import bundle_directory
 from genelab.rl.backends import BACKENDS

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from genelab.cli.main import run as genelab_command
-from genelab.core.json_data import read_json, read_json_lines
+from genelab.core.files import read_json, read_json_lines
 from genelab.experiment.campaign.file import read_campaign
 from genelab.experiment.campaign.state import look_at
 from genelab.experiment.campaign.work import Plan, run_campaign

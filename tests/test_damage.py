@@ -9,8 +9,7 @@ import pytest
 
 from attacks import damage
 from genelab.core.errors import UserError
-from genelab.core.files import sealed, unsealed
-from genelab.core.json_data import read_json
+from genelab.core.files import read_json, sealed, unsealed
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from genelab.core.files import write_json
-from genelab.core.json_data import read_json
+from genelab.core.files import read_json, write_json
 from genelab.core.registry import tasks
 from genelab.experiment.export import ExportRequest, run_export
 from genelab.experiment.inference import setup_policy

@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,16 +66,30 @@ def test_it_trains_evaluates_and_exports(project: tuple[Path, Path]):
 def test_no_placeholder_is_left(project: tuple[Path, Path]):
     files = [path for path in project[0].rglob("*") if path.suffix in (".py", ".toml", ".xml", ".md")]
     assert len(files) >= 8
-    assert not [path for path in files if "@package@" in path.read_text() or "@Name@" in path.read_text()]
+    assert not [path for path in files if re.search("@[a-z]+@", path.read_text())]
+
+
+def test_the_package_and_the_task_can_have_names_of_their_own(cli: Callable[..., Any], tmp_path: Path):
+    assert cli("project", "new", "arm-lab", "--path", tmp_path, "--package", "arms", "--task-id", "Arm-v3").code == 0
+    directory = tmp_path / "arm-lab"
+    assert 'id="Arm-v3"' in (directory / "arms/__init__.py").read_text()
+    assert tomllib.loads((directory / "pyproject.toml").read_text())["project"]["name"] == "arm-lab"
+    assert "TASK := Arm-v3" in (directory / "Makefile").read_text()
+    assert f"GENELAB ?= {Path(__file__).parents[1]}" in (directory / "Makefile").read_text()
 
 
 @pytest.mark.parametrize("name", ["3x", "My-Arm", "class", "../up", "", "numpy", "genelab", "json", "tests"])
 def test_a_bad_name_is_one_line_and_writes_nothing(name: str, mistake: Callable[..., str], tmp_path: Path):
-    assert "name" in mistake("project", "new", name, "--into", tmp_path)
+    assert "name" in mistake("project", "new", name, "--path", tmp_path)
     assert not list(tmp_path.rglob("*"))
+
+
+def test_a_task_that_exists_is_refused(mistake: Callable[..., str], tmp_path: Path):
+    known = "GeneLab-Inverted-Pendulum-v0"
+    assert "a task already" in mistake("project", "new", "my_arm", "--path", tmp_path, "--task-id", known)
 
 
 def test_what_exists_is_left_as_it_is(mistake: Callable[..., str], tmp_path: Path):
     (tmp_path / "my_arm").mkdir()
-    assert "exists already" in mistake("project", "new", "my_arm", "--into", tmp_path)
+    assert "exists already" in mistake("project", "new", "my_arm", "--path", tmp_path)
     assert not list((tmp_path / "my_arm").iterdir())

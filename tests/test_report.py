@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from genelab.cli.main import run as genelab_command
-from genelab.core.json_data import read_json, read_json_lines
+from genelab.core.files import read_json, read_json_lines
 from genelab.core.stats import summarize
 from genelab.experiment import report as report_module
 from genelab.experiment.pages.numbers import duration, number, plus_minus, si, tick_labels, ticks

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from genelab.core.json_data import read_json
+from genelab.core.files import read_json
 from genelab.core.stored_config import from_dict
 from genelab.experiment.run.directory import new_directory
 from genelab.rl.checkpoint import read_checkpoint, read_tensors

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from genelab.core.files import write_json
-from genelab.core.json_data import read_json
+from genelab.core.files import read_json, write_json
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from genelab import mdp
 from genelab.cli.main import run as genelab_command
-from genelab.core.json_data import read_json
+from genelab.core.files import read_json
 from genelab.engines import ENGINES
 from genelab.engines.description import Description, describe_model
 from genelab.engines.mujoco import MujocoEngine

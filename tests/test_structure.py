@@ -10,8 +10,8 @@ import torch
 
 from attacks import structure
 from genelab.core.errors import UserError
-from genelab.core.json_data import finite, parse_json
-from genelab.core.ranges import CountOrZero
+from genelab.core.files import parse_json
+from genelab.core.ranges import CountOrZero, finite
 from genelab.core.stored_config import check_record, stored
 from genelab.core.tensors import restore, stored_tensor
 from genelab.rl.checkpoint import check_part

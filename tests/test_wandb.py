@@ -2,15 +2,14 @@
 
 import json
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from genelab.core.json_data import read_json
-from genelab.core.registry import Component
-from genelab.experiment.run import logs as tracker
+from genelab.core.files import read_json
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 BLOCK = 32768
@@ -71,11 +70,8 @@ def test_an_unknown_logger_is_one_line(mistake: Callable[..., str]):
 def test_a_logger_that_is_not_installed_says_how_to_get_it(
     mistake: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ):
-    missing = Component(
-        name="wandb", target="", requires="no_such_module", install="pip install genelab[wandb]", summary=""
-    )
-    monkeypatch.setitem(tracker.LOGGERS, "wandb", missing)
-    assert "pip install genelab[wandb]" in mistake("train", TASK, "--logger", "wandb")
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    assert mistake("train", TASK, "--logger", "wandb").endswith("is not installed: pip install 'genelab[wandb]'")
 
 
 def test_a_resumed_run_keeps_its_logger(mistake: Callable[..., str], tmp_path: Path):

@@ -19,7 +19,7 @@ import torch
 from attacks import Trial
 from genelab.cli.main import run as genelab
 from genelab.core.errors import RunStopped, UserError
-from genelab.core.json_data import read_json
+from genelab.core.files import read_json
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run.directory import Run
 from genelab.experiment.run.reading import load_entries

@@ -19,7 +19,7 @@ from pathlib import Path
 from attacks import Trial
 from attacks.kills import RSL_RL, SMALL, TASK, in_a_fork, in_a_fresh_process, result_of, resume, tell, train, watch
 from genelab.cli.main import main
-from genelab.core.json_data import read_json
+from genelab.core.files import read_json
 
 NAME = "rsl_rl ppo"
 Fault = Callable[[random.Random, Path], tuple[str, Callable[[], object]]]

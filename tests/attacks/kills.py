@@ -26,7 +26,7 @@ import genelab.rl.sb3.learner
 import genelab.rl.skrl.learner
 from attacks import Trial
 from genelab.cli.main import run as genelab
-from genelab.core.json_data import read_json, read_json_lines
+from genelab.core.files import read_json, read_json_lines
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 SMALL = ("--num-envs", "4", "--env.episode_length_s", "0.2")

@@ -28,8 +28,7 @@ from torch import Tensor
 
 from attacks import Trial
 from genelab.cli.main import run as genelab
-from genelab.core.files import write_json, write_text
-from genelab.core.json_data import json_line, read_json, read_json_lines
+from genelab.core.files import json_line, read_json, read_json_lines, write_json, write_text
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
 from genelab.rl.demos import record_demos, write_demos

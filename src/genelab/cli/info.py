@@ -27,7 +27,7 @@ def info(
     """
     import json
 
-    from genelab.core.json_data import without_infinities
+    from genelab.core.files import without_infinities
     from genelab.experiment import describe
     from genelab.experiment.setup import resolve
 

@@ -45,8 +45,8 @@ def train(
     eval_num_envs: Annotated[int | None, _eval("Use at most this many worlds (as training).")] = None,
     eval_seed: Annotated[int | None, _eval("Fix everything random in evaluations (0).")] = None,
     logger: Annotated[
-        str | None, _run("Log here too, beside TensorBoard: wandb (Weights & Biases).", complete=lambda: list(LOGGERS))
-    ] = None,
+        str, _run("Log to tensorboard, or to wandb (Weights & Biases) as well.", complete=lambda: LOGGERS)
+    ] = "tensorboard",
     vis: Vis = False,
     headless: Headless = False,
     gpu: Gpu = False,
@@ -67,7 +67,7 @@ def train(
     if resume is not None:
         given = {"--seeds": seeds, "--log-dir": log_dir, "--checkpoint": checkpoint, "--backend": backend}
         given |= {"--eval-every": eval_every, "--parallel": parallel, "--preset": None if preset == "auto" else preset}
-        given |= {"--logger": logger}
+        given |= {"--logger": None if logger == "tensorboard" else logger}
         for flag, value in given.items():
             if value is not None:
                 raise UserError(f"{flag} has no place beside --resume: the run keeps its settings")

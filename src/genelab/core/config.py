@@ -86,3 +86,13 @@ def to_dict(value: Any, declared: Any = None) -> Any:
 def digest(value: Any) -> str:
     """A short hash of a config, equal for equal configs."""
     return hashlib.sha256(json.dumps(to_dict(value), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
+    """A tree of dicts as dotted path to leaf. Lists and empty dicts are leaves."""
+    if not isinstance(tree, dict) or not tree:
+        return {prefix: tree}
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= flatten(value, f"{prefix}.{key}" if prefix else str(key))
+    return flat

@@ -142,3 +142,10 @@ def _alternative(value: Any, declared: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def _number(value: float) -> str:
     return f"{value:g}" if abs(value) < 1e4 or value != int(value) or abs(value) > 1e15 else f"{int(value):,}"
+
+
+def finite(value: Any) -> float | None:
+    """`value` if it is a finite number, within what 32 bits can hold, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        return None
+    return float(value)

@@ -16,7 +16,7 @@ The parent of several seeds has a directory ``seed_<S>`` for each of them, and s
 from pathlib import Path
 from typing import Any
 
-from genelab.core.json_data import read_json_lines
+from genelab.core.files import read_json_lines
 from genelab.core.ranges import CountOrZero
 from genelab.core.stored_config import stored
 

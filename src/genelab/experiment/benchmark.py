@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from genelab.core.errors import RunStopped, UserError
-from genelab.core.files import prepare_output, write_json, write_result
-from genelab.core.json_data import read_json
+from genelab.core.files import prepare_output, read_json, write_json, write_result
 from genelab.core.ranges import Count, CountOrZero, NonNegative, Range, Seed
 from genelab.core.registry import NotInstalledError, find, find_installed
 from genelab.core.stats import wilson

@@ -11,9 +11,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from genelab.core.config import to_dict
+from genelab.core.config import flatten, to_dict
 from genelab.core.errors import UserError
-from genelab.core.json_data import flatten
 from genelab.core.registry import find
 from genelab.core.table import Table
 from genelab.envs import ManagerBasedEnv, ManagerBasedRlEnv, ManagerBasedRlEnvCfg

@@ -10,9 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from genelab.core.config import to_dict
+from genelab.core.config import flatten, to_dict
 from genelab.core.errors import UserError
-from genelab.core.json_data import flatten
 from genelab.core.run_files import METRICS_FILE, RUN_FILE, seed_directory
 from genelab.experiment.console import describe, open_display
 from genelab.experiment.inference import file_digest

@@ -13,13 +13,13 @@ from genelab.core.config import digest, is_config, to_dict
 from genelab.core.errors import Diverged, UserError
 from genelab.core.files import require_plain_name
 from genelab.core.overrides import validate
-from genelab.core.registry import find, find_installed, load_component
+from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment import provenance
 from genelab.experiment.inference import file_digest, is_bundled, read_warm_start
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
-from genelab.experiment.run.logs import LOGGERS
+from genelab.experiment.run.logs import Wandb, check_logger
 from genelab.experiment.run.reading import SOURCE
 from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
 from genelab.rl import backends
@@ -47,8 +47,8 @@ class TrainRequest:
     command: str = ""
     evaluation: EvalSettings | None = None
     """Evaluate during training, if given."""
-    logger: str | None = None
-    """Log here too, beside TensorBoard: one of `LOGGERS`."""
+    logger: str = "tensorboard"
+    """Where metrics go besides metrics.jsonl: ``wandb`` is beside TensorBoard."""
 
 
 def resolve_training(request: TrainRequest) -> Setup:
@@ -62,8 +62,7 @@ def resolve_training(request: TrainRequest) -> Setup:
         unused=UNUSED_IN_TRAINING,
     )
     setup.agent_cfg.check_samples(setup.env_cfg.num_envs)
-    if request.logger is not None:
-        find_installed("logger", request.logger, LOGGERS)
+    check_logger(request.logger)
     return setup
 
 
@@ -139,8 +138,8 @@ def _train_in(
         status, viewer = "failed", None
         try:
             viewer = open_viewer(env) if env.cfg.simulation.vis else None
-            if (logger := run.meta.get("logger")) is not None:
-                run.tracker = load_component("logger", logger, LOGGERS)(run.directory, run.meta)
+            if run.meta.get("logger") == "wandb":
+                run.tracker = Wandb(run.directory, run.meta)
             evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
             infos = {key: run.meta[key] for key in SOURCE}
             infos |= {"agent": to_dict(agent_cfg), "env_changes": run.meta["env_changes"]}

@@ -3,12 +3,11 @@
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from genelab.core.errors import UserError
-from genelab.core.json_data import finite
+from genelab.core.ranges import finite
 from genelab.core.run_files import METRICS_FILE
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.inference import Say, load_policy
@@ -25,8 +24,16 @@ LOOK_S = 1.0
 """Seconds between two looks at the run's directory."""
 
 
-def watch(directory: Path, num_envs: int, page: dict[str, Any], say: Say = print) -> int:
-    """Show a run until the page is closed; returns the number of steps played. `page` is fields of `PlayRequest`."""
+def watch(
+    directory: Path,
+    num_envs: int = 4,
+    *,
+    max_steps: int | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    say: Say = print,
+) -> int:
+    """Show a run until the page is closed, or for so many steps; returns the number of steps played."""
     run = Run.open(directory)
     task = run.meta["task"]
     cfg = evaluation_cfg(task, run.meta["env_changes"], run.configs()[0].simulation)
@@ -34,7 +41,8 @@ def watch(directory: Path, num_envs: int, page: dict[str, Any], say: Say = print
     os.nice(19)  # the training, which may run on this machine, comes first
     env = ManagerBasedRlEnv(cfg)
     session = Session(env, {"zero": lambda: ZeroPolicy(env)}, "zero")
-    return show(session, PlayRequest(task, viewer="web", **page), say, Follower(directory, session, env, task))
+    request = PlayRequest(task, viewer="web", max_steps=max_steps, host=host, port=port)
+    return show(session, request, say, Follower(directory, session, env, task))
 
 
 class Follower:

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from genelab.core.config import flatten
 from genelab.core.errors import UserError
 from genelab.core.files import check_archive, write_atomic
-from genelab.core.json_data import flatten
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Policy
 

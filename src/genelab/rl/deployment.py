@@ -19,7 +19,7 @@ import numpy as np
 
 from genelab import mdp
 from genelab.core.config import reference, to_dict
-from genelab.core.json_data import without_infinities
+from genelab.core.files import without_infinities
 from genelab.core.table import Table
 from genelab.envs import CommandTermCfg, Entity, GoalCfg, ManagerBasedRlEnv, TermCfg
 from genelab.envs.spawn import Spawn

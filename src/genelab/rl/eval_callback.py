@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from genelab.core.files import write_json, write_text
-from genelab.core.json_data import json_line, read_json
+from genelab.core.files import json_line, read_json, write_json, write_text
 from genelab.core.run_files import BEST_META_FILE, BEST_MODEL, EVALUATIONS_FILE, read_iterations
 from genelab.core.stored_config import stored
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg

@@ -12,8 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
+from genelab.core.config import flatten
 from genelab.core.errors import UserError, about, hint
-from genelab.core.json_data import flatten
 from genelab.core.overrides import show
 from genelab.core.ranges import Range, Seed
 from genelab.core.registry import find

@@ -10,7 +10,7 @@ from typing import Any
 
 from genelab.core.errors import UserError
 from genelab.core.files import write_json, write_text
-from genelab.core.json_data import finite
+from genelab.core.ranges import finite
 from genelab.core.run_files import EVAL_FILE, FINAL_MODELS, METRICS_FILE, RUN_FILE
 from genelab.core.table import Table, cell
 from genelab.experiment.campaign.file import Campaign, Row

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from genelab.core.errors import UserError, about
-from genelab.core.files import require_plain_name
-from genelab.core.json_data import finite, read_json
+from genelab.core.files import read_json, require_plain_name
 from genelab.core.overrides import show
+from genelab.core.ranges import finite
 from genelab.core.run_files import EVAL_FILE, METRICS_FILE, RUN_FILE
 from genelab.experiment.campaign.file import Campaign, Row, read_campaign
 from genelab.experiment.campaign.state import in_words, is_final, look_at, status_text, tasks_at_target

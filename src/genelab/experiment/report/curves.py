@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from genelab.core.json_data import finite
+from genelab.core.ranges import finite
 from genelab.experiment.pages import Cell, Section, named
 from genelab.experiment.pages.numbers import number, percent
 from genelab.experiment.pages.plots import Curve, Layout, Line, Plot, line_plot

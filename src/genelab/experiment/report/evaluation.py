@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from genelab.core.json_data import finite, flatten
+from genelab.core.config import flatten
+from genelab.core.ranges import finite
 from genelab.core.stats import summarize
 from genelab.experiment.pages import Cell, Section, Table, named
 from genelab.experiment.pages.numbers import DASH, number, percent, plus_minus, si

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from genelab.core.json_data import finite
+from genelab.core.ranges import finite
 from genelab.core.stats import Summary, summarize
 from genelab.experiment.pages import Cell, Section, Table, named
 from genelab.experiment.pages.numbers import DASH, duration, number, percent, plus_minus, si

@@ -14,13 +14,12 @@ import torch
 
 from genelab.core.config import to_dict
 from genelab.core.errors import RunStopped, UserError, about
-from genelab.core.files import write_atomic, write_json
-from genelab.core.json_data import read_json
+from genelab.core.files import read_json, write_atomic, write_json
 from genelab.core.ranges import CountOrZero
 from genelab.core.run_files import AGENT_FILE, BEST_META_FILE, ENV_FILE, LOCK_FILE, RUN_FILE, SPARE_FILE, STATE_FILE
 from genelab.core.stored_config import check_record, from_dict, stored
 from genelab.envs import ManagerBasedRlEnvCfg
-from genelab.experiment.run.logs import Logs, check_lines, count_lines
+from genelab.experiment.run.logs import Logs, Wandb, check_lines, count_lines
 from genelab.experiment.run.reading import CONTINUED_BY, RECORD
 from genelab.rl.backends import stored_agent_cfg
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
@@ -43,7 +42,7 @@ class Run:
         self.directory = directory
         self.meta = meta
         self.stop_requested = False
-        self.tracker: Any = None
+        self.tracker: Wandb | None = None
         """A logger beside TensorBoard, while one is open."""
         self._logs: Logs | None = None
         self._created = False

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import UserError, unknown
-from genelab.core.json_data import finite
+from genelab.core.ranges import finite
 from genelab.core.run_files import RUN_FILE
 from genelab.core.table import Table
 from genelab.experiment.console import duration

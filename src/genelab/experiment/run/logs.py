@@ -1,38 +1,30 @@
 """What a run logs: metrics.jsonl and evaluations.jsonl, one checked line per record, and the same for loggers."""
 
+import importlib.util
 import os
 import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from genelab.core.errors import UserError, reason
-from genelab.core.files import write_text
-from genelab.core.json_data import json_line
-from genelab.core.registry import Component
+from genelab.core.errors import UserError, reason, unknown
+from genelab.core.files import json_line, write_text
+from genelab.core.registry import NotInstalledError
 from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE, read_iterations
 from genelab.experiment.console import describe, open_display
 
 LINE_FILES = (METRICS_FILE, EVALUATIONS_FILE)
-LOGGERS = {
-    "wandb": Component(
-        name="wandb",
-        target="genelab.experiment.run.logs:Wandb",
-        requires="wandb",
-        install="pip install 'genelab[wandb]'",
-        summary="Weights & Biases",
-    )
-}
-"""Loggers beside TensorBoard, for runs that ask for one."""
+LOGGERS = ("tensorboard", "wandb")
+"""Where metrics can go besides metrics.jsonl. TensorBoard's files are always written."""
 
 
 class Logs:
     """metrics.jsonl, TensorBoard events and the progress display."""
 
-    def __init__(self, directory: Path, iteration: int, total_iterations: int, unit: str, tracker: Any = None):
+    def __init__(self, directory: Path, iteration: int, total: int, unit: str, tracker: "Wandb | None" = None):
         """Continue after `iteration`. Lines of iterations that are about to be run again are dropped.
 
-        `tracker` is one of `LOGGERS`, and is told the same as TensorBoard.
+        `tracker` is told the same as TensorBoard.
         """
         from torch.utils.tensorboard.writer import SummaryWriter
 
@@ -45,7 +37,7 @@ class Logs:
         self._writer = SummaryWriter(str(directory), purge_step=iteration + 1)
         self._tracker = tracker
         self._display = open_display()
-        self._progress = self._display.row("training", total_iterations, unit, start=iteration)
+        self._progress = self._display.row("training", total, unit, start=iteration)
 
     def write(self, iteration: int, metrics: dict[str, float]) -> None:
         """Record one iteration."""
@@ -92,6 +84,14 @@ class Wandb:
     def close(self) -> None:
         """Send the rest."""
         self._run.finish()
+
+
+def check_logger(name: str) -> None:
+    """Raise a `UserError` if there is no such logger, or if it is not installed."""
+    if name not in LOGGERS:
+        raise unknown("logger", name, LOGGERS)
+    if name == "wandb" and importlib.util.find_spec("wandb") is None:
+        raise NotInstalledError("logger 'wandb' is not installed: pip install 'genelab[wandb]'")
 
 
 def _quietly(failure: threading.ExceptHookArgs) -> None:

@@ -15,9 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+from genelab.core.config import flatten
 from genelab.core.errors import UserError
-from genelab.core.json_data import finite, flatten, parse_json_line, read_json
-from genelab.core.ranges import CountOrZero, Range
+from genelab.core.files import parse_json_line, read_json
+from genelab.core.ranges import CountOrZero, Range, finite
 from genelab.core.run_files import AGENT_FILE, ENV_FILE, EVAL_FILE, METRICS_FILE, RUN_FILE, SUMMARY_FILE
 from genelab.core.stored_config import check_record
 from genelab.experiment.run.logs import LINE_FILES, lines_written

@@ -7,7 +7,7 @@ from typing import Any
 
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_json
-from genelab.core.json_data import finite
+from genelab.core.ranges import finite
 from genelab.core.run_files import RUN_FILE, SUMMARY_FILE, seed_directory
 from genelab.core.stats import interquartile_mean, summarize
 from genelab.core.table import Table

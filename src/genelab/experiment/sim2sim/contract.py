@@ -14,9 +14,8 @@ import mujoco
 import numpy as np
 import torch
 
-from genelab.core.config import to_dict
+from genelab.core.config import flatten, to_dict
 from genelab.core.errors import UserError
-from genelab.core.json_data import flatten, text_of
 from genelab.core.run_files import RUN_FILE
 from genelab.engines.description import Description, describe_model
 from genelab.envs import ManagerBasedRlEnvCfg
@@ -210,3 +209,10 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         return math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
     return a == b
+
+
+def text_of(value: Any) -> str:
+    """A value in a line of text."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(text_of, value))}]"
+    return f"{value:.6g}" if isinstance(value, float) else "nothing" if value is None else str(value)

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from genelab.core.json_data import text_of
 from genelab.experiment.pages import Cell, Section, Table, render
 from genelab.experiment.pages.numbers import DASH, number
 from genelab.experiment.pages.plots import Curve, Layout, Mark, forest, line_plot, scatter
+from genelab.experiment.sim2sim.contract import text_of
 
 Record = dict[str, Any]
 VERDICTS = {"equivalent": "finished", "gap": "failed", "undecided": "stopped"}

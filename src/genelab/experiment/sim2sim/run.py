@@ -9,8 +9,7 @@ from typing import Any
 
 from genelab.core.config import digest
 from genelab.core.errors import RunStopped, UserError
-from genelab.core.files import prepare_output, write_json, write_result, write_text
-from genelab.core.json_data import without_infinities
+from genelab.core.files import prepare_output, without_infinities, write_json, write_result, write_text
 from genelab.core.registry import find, find_installed
 from genelab.engines import ENGINES
 from genelab.envs import ManagerBasedRlEnvCfg
