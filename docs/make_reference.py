@@ -19,7 +19,7 @@ TITLES = {
     "genelab.core.registry": "Tasks",
     "genelab.envs": "Environments and terms",
     "genelab.engines.pictures": "What pictures show",
-    "genelab.experiment.run.reading": "Runs",
+    "genelab.experiment.report": "Runs",
     "genelab.rl.cfg": "Configs of agents",
     "genelab.sensors": "Sensors",
     "genelab.sensors.rays": "Directions of rays",

@@ -3,6 +3,7 @@
 import base64
 import shlex
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from genelab.experiment.report.origins import configs, differing_paths, progress
 from genelab.experiment.report.results import badges, key_figures, run_metrics, seed_list, seeds
 from genelab.experiment.run.reading import Entry, load_entries, unique
 from genelab.rl.backends import unit_of
+
+VIDEO_LIMIT = 20_000_000
+"""Bytes; a larger video stays outside of the page."""
 
 
 def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
@@ -41,8 +45,20 @@ def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
     return path
 
 
-VIDEO_LIMIT = 20_000_000
-"""Bytes; a larger video stays outside of the page."""
+class RunReport:
+    """A run, or several seeds of one, that notebooks show as its report."""
+
+    def __init__(self, directory: str | Path):
+        self.entry = load_entries([Path(directory)])[0]
+
+    def _repr_html_(self) -> str:
+        page = escape(report_page([self.entry]))
+        return f'<iframe srcdoc="{page}" width="100%" height="800" frameborder="0"></iframe>'
+
+
+def load_run(directory: str | Path) -> RunReport:
+    """A run, or several seeds of one, as it is on disk. A notebook shows it as its report."""
+    return RunReport(directory)
 
 
 def report_page(entries: Sequence[Entry]) -> str:

@@ -149,14 +149,6 @@ class Entry:
         """The task id."""
         return ", ".join(unique(str(run.meta.get("task", "unknown task")) for run in self.runs))
 
-    def _repr_html_(self) -> str:
-        """The report, where a notebook shows the entry."""
-        from html import escape
-
-        from genelab.experiment.report import report_page
-
-        return f'<iframe srcdoc="{escape(report_page([self]))}" width="100%" height="800" frameborder="0"></iframe>'
-
     @cached_property
     def run_metrics(self) -> dict[str, Any]:
         """The run metrics of summary.json, or of run.json if the entry is one run; empty if there are none."""
@@ -176,11 +168,6 @@ def load_entries(directories: Sequence[Path]) -> list[Entry]:
         if path in paths[:index]:
             raise UserError(f"'{directories[index]}' is named twice: a comparison needs different directories")
     return [_load_entry(given, label) for given, label in zip(directories, _labels(paths), strict=True)]
-
-
-def load_run(directory: str | Path) -> Entry:
-    """A run, or several seeds of one, as it is on disk. A notebook shows it as its report."""
-    return load_entries([Path(directory)])[0]
 
 
 def _load_entry(directory: Path, label: str) -> Entry:
