@@ -38,7 +38,11 @@ def env() -> Iterator[ManagerBasedRlEnv]:
 def learner(env: ManagerBasedRlEnv, algorithm: RslRlPpoCfg | None = None, **settings: Any) -> RslRlLearner:
     cfg = RslRlOnPolicyRunnerCfg(
         algorithm=algorithm or RslRlPpoCfg(),
-        actor=RslRlModelCfg(hidden_dims=(8,), distribution=settings.pop("distribution", RslRlTanhNormalCfg())),
+        actor=RslRlModelCfg(
+            hidden_dims=(8,),
+            distribution=settings.pop("distribution", RslRlTanhNormalCfg()),
+            normalization_until=settings.pop("normalization_until", None),
+        ),
         critic=RslRlModelCfg(hidden_dims=(8,)),
         **{"num_steps_per_env": 6, **settings},
     )
@@ -230,6 +234,23 @@ def test_the_linear_rate_falls_from_the_first_to_the_smallest(tmp_path: Path, tr
     assert checkpoint["optimizer_state_dict"]["param_groups"][0]["lr"] == pytest.approx(4e-4)
 
 
+def test_the_entropy_s_weight_falls_to_zero_over_the_training(env: ManagerBasedRlEnv) -> None:
+    method: Any = learner(env, RslRlPpoCfg(entropy_coef=0.02, decay_entropy=True)).method
+    weights = []
+    for progress in (0.0, 0.25, 1.0):
+        method.start_iteration(progress)
+        weights.append(method.entropy_coef)
+    assert weights == pytest.approx([0.02, 0.015, 0.0])
+
+
+def test_observations_are_normalised_by_the_first_samples_if_so_told(env: ManagerBasedRlEnv) -> None:
+    method: Any = learner(env, normalization_until=10).method
+    group = env.obs["policy"].shape[1]
+    for value in (1.0, 3.0, 100.0):  # 2 x 6 samples are more than ten
+        method.actor.obs_normalizer.update(torch.full((6, group), value))
+    assert method.actor.obs_normalizer.mean.tolist() == pytest.approx([2.0] * group)
+
+
 def test_a_fixed_rate_does_not_decay(tmp_path: Path, train_tiny: Callable[..., Any]) -> None:
     # The preset cpu of the task lets the bound of the adaptive rate fall, which a fixed one does not have.
     train_tiny(tmp_path, agent__max_iterations=3, agent__algorithm__schedule="fixed")
@@ -324,6 +345,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "tanh_normal": {"actor__distribution": "tanh_normal"},
     "targets": {"algorithm__normalize_v_targets": True, "algorithm__reward_scale": 10},
     "linear": {"algorithm__schedule": "linear", "algorithm__min_learning_rate": 1e-4, "algorithm__mini_batch_size": 96},
+    "entropy": {"algorithm__decay_entropy": True, "actor__normalization_until": 100},
     "rollouts": {"num_unrolls": 2, "num_steps_per_env": 8, "action_repeat": 3},
 }
 

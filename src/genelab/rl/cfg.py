@@ -63,6 +63,8 @@ class RslRlPpoCfg:
     normalize_v_targets: bool = False
     """Let the critic predict returns less their running mean, in units of their running standard deviation."""
     entropy_coef: NonNegative = 0.005
+    decay_entropy: bool = False
+    """Let `entropy_coef` fall linearly to zero over the training: explore first, then be exact."""
     learning_rate: LearningRate = 1e-3
     schedule: Literal["adaptive", "fixed", "linear"] = "adaptive"
     """Adaptive: the learning rate follows the KL divergence of the updates. Linear: it falls to `min_learning_rate`."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from genelab.core.errors import UserError
-from genelab.core.ranges import NotEmpty, PositiveInterval, Range, Size, Sizes
+from genelab.core.ranges import Count, NotEmpty, PositiveInterval, Range, Size, Sizes
 
 StandardDeviation = Annotated[float, Range(1e-6, 1e6)]
 
@@ -72,6 +72,8 @@ class RslRlModelCfg:
     """swish is also called SiLU."""
     obs_normalization: bool = True
     """Normalise observations by their running mean and standard deviation."""
+    normalization_until: Count | None = None
+    """Samples after which these stay as they are. A policy that gets better sees less, and what it sees grows."""
     rnn_type: Literal["lstm", "gru"] | None = None
     """The one knob that makes the network recurrent."""
     rnn_hidden_dim: Size = 64
@@ -80,10 +82,11 @@ class RslRlModelCfg:
     """What the outputs parametrise; None for a critic."""
 
     def unused_fields(self) -> dict[str, str]:
+        unused = {} if self.obs_normalization else {"normalization_until": "obs_normalization is false"}
         if self.rnn_type is not None:
-            return {}
+            return unused
         reason = "rnn_type is none, so there is no recurrent layer (set rnn_type to lstm or gru)"
-        return {"rnn_hidden_dim": reason, "rnn_num_layers": reason}
+        return unused | {"rnn_hidden_dim": reason, "rnn_num_layers": reason}
 
     @property
     def is_recurrent(self) -> bool:

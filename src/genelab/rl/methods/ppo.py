@@ -87,6 +87,8 @@ class PPO(RslRlPPO, Method):
         if self.schedule == "adaptive" and self.cfg.decay_learning_rate:
             self._max_learning_rate = self.cfg.max_learning_rate * (1.0 - progress)
             self.learning_rate = self._learning_rate
+        if self.cfg.decay_entropy:
+            self.entropy_coef = self.cfg.entropy_coef * (1.0 - progress)
 
     @property
     def learning_rate(self) -> float:

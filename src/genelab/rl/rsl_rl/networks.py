@@ -53,6 +53,8 @@ def make_network(cfg: RslRlOnPolicyRunnerCfg, name: str, obs: TensorDict, output
         network = load(model.network)(obs, {name: list(groups)}, name, outputs, **model.arguments())
     except ValueError as error:
         raise UserError(f"agent.{name}: {error}") from error
+    if model.obs_normalization:
+        network.obs_normalizer.until = model.normalization_until
     return network.to(obs.device)
 
 
