@@ -177,3 +177,27 @@ def test_what_is_changed_in_a_task_does_not_change_the_robots_table() -> None:
     cfg.commands["velocity"].lin_x = (0.0, 0.0)
     assert go1.flat().rewards["tilt"].weight == -1.0
     assert go1.flat().commands["velocity"].lin_x == (-1.0, 1.0)
+
+
+@pytest.mark.parametrize("task", [task for task in tasks() if task.startswith("Playground-")])
+def test_what_helps_a_task_of_the_suite_to_begin_is_gone_before_its_score_is_taken(task: str) -> None:
+    setup = resolve(task, preset="cpu")
+    env, agent = setup.env_cfg, setup.agent_cfg
+    frames = agent.max_iterations * agent.num_steps_per_env * agent.action_repeat
+    assert frames * env.num_envs <= 20_000_000
+    scored = 0.6 * frames  # the score is of the last hundred iterations
+    assert next(iter(env.rewards)) == "reward"
+    assert all(term.ramp.end == 0.0 and term.ramp.steps <= scored for term in list(env.rewards.values())[1:])
+    if "restart" in env.terminations:
+        assert env.terminations["restart"].params["until"] <= scored
+
+
+def test_restarts_are_as_frequent_as_asked_for_and_end() -> None:
+    cfg = find("Playground-CartpoleBalance-v0").env_cfg()
+    cfg.num_envs, cfg.simulation.threads = 512, 1
+    cfg.terminations["restart"] = DoneTermCfg(mdp.restart, params={"every": 0.1, "until": 20}, time_out=True)
+    env = ManagerBasedRlEnv(cfg)
+    truncated = torch.stack([env.step(torch.zeros(512, 1))[3] for _ in range(25)]).float().mean(dim=1)
+    assert truncated[0] == pytest.approx(0.1, abs=0.04), "a control step is a tenth of the time between restarts"
+    assert truncated[:20].sum() == pytest.approx(0.1 * 20 / 2, abs=0.2)
+    assert truncated[20:].sum() == 0.0

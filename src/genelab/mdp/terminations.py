@@ -4,7 +4,7 @@ import math
 
 from torch import Tensor
 
-from genelab.core.ranges import NonNegative
+from genelab.core.ranges import CountOrZero, NonNegative, Positive
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import EntityRef, JointRef
 
@@ -12,6 +12,17 @@ from genelab.envs.terms import EntityRef, JointRef
 def time_out(env: ManagerBasedRlEnv) -> Tensor:
     """The episode has reached its length."""
     return env.episode_length_buf >= env.max_episode_length
+
+
+def restart(env: ManagerBasedRlEnv, every: Positive, until: CountOrZero) -> Tensor:
+    """A time-out at random, every so many seconds on average at first, never after `until` control steps of a training.
+
+    Episodes that begin anew more often show more of the places where they begin.
+    """
+    left = 1.0 - env.step_count / max(until, 1)
+    if left <= 0.0:
+        return env.episode_length_buf < 0
+    return env.streams.uniform("termination/restart", (env.num_envs,)) < left * env.step_dt / every
 
 
 def joint_beyond(

@@ -52,7 +52,7 @@ TASKS = [
         summary=row.summary,
         env=f"{__name__}.{row.env}",
         agents={"rsl_rl": f"{__name__}.agents:ppo"},
-        presets=f"{__name__}.agents:PRESETS",
+        presets=f"{__name__}.agents:{row.name}",
         tags=("suite", row.env.partition(":")[0]),
         published=f"return {row.target:g} at the end of the reference curve; {row.best:g} by the best published PPO in "
         "PyTorch (100 M frames, mean over the last 100 evaluations)",

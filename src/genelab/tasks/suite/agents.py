@@ -1,16 +1,23 @@
 """The agent of the control suite's tasks, and its presets."""
 
+from dataclasses import replace
 from typing import Any
 
+from genelab import mdp
+from genelab.envs import DoneTermCfg, RampCfg, RewardTermCfg
 from genelab.rl.cfg import RslRlDistributionCfg, RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.playground_specs import PLAYGROUND_SPECS
+from genelab.tasks.suite import acrobot, cartpole, finger, fish, reacher
+
+STEPS = 30
+"""Actions per world and iteration."""
 
 
 def ppo() -> RslRlOnPolicyRunnerCfg:
     """PPO: policy of two layers of 64, value of three of 256, as many frames as were published."""
     return RslRlOnPolicyRunnerCfg(
         max_iterations=1600,
-        num_steps_per_env=30,
+        num_steps_per_env=STEPS,
         obs_groups={"actor": ("policy",), "critic": ("policy",)},
         actor=RslRlModelCfg(hidden_dims=(64, 64), activation="swish", distribution=RslRlDistributionCfg()),
         critic=RslRlModelCfg(hidden_dims=(256, 256, 256), activation="swish"),
@@ -27,12 +34,97 @@ def ppo() -> RslRlOnPolicyRunnerCfg:
     )
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {
+def cpu(
+    iterations: int,
+    repeat: int = 1,
+    squashed: bool = True,
+    restart_every: float | None = None,
+    afar: RewardTermCfg | None = None,
+    **ppo: Any,
+) -> dict[str, Any]:
+    """Few worlds and small networks for one core, with actions held for `repeat` control steps, and settings of PPO.
+
+    `squashed` actions have a deviation that depends on the state: wide to swing up, small to hold.
+    What only helps to begin, a new episode every so many seconds and a reward that is felt from `afar`, fades to
+    nothing over the first three fifths of the training.
+    """
+    steps = iterations * STEPS * repeat * 3 // 5
+    changes: dict[str, Any] = {
         "env.num_envs": 512,
-        "agent.max_iterations": 650,
-        "agent.critic.hidden_dims": (128, 128),
-        "agent.algorithm.num_learning_epochs": 4,
-    },
-    **PLAYGROUND_SPECS,
+        "agent.max_iterations": iterations,
+        "agent.action_repeat": repeat,
+        "agent.actor.distribution": "tanh_normal" if squashed else "gaussian",
+        "agent.critic.hidden_dims": (64, 64),
+        # A policy that stays where it should sees ever less: inputs that go on growing with that undo what it learnt.
+        "agent.actor.normalization_until": 1_000_000,
+        "agent.critic.normalization_until": 1_000_000,
+    }
+    if restart_every is not None:
+        params = {"every": restart_every, "until": steps}
+        changes["env.terminations.restart"] = DoneTermCfg(mdp.restart, params=params, time_out=True)
+    if afar is not None:
+        changes["env.rewards.afar"] = replace(afar, ramp=RampCfg(start=1.0, end=0.0, steps=steps))
+    settings = {
+        "gamma": 0.995**repeat,
+        "num_learning_epochs": 4,
+        "value_loss_coef": 1.0,
+        "normalize_v_targets": True,
+        "entropy_coef": 0.005,
+        "decay_entropy": True,
+        "schedule": "adaptive",
+        "desired_kl": 0.02,
+        "max_learning_rate": 1e-2,
+        "decay_learning_rate": True,
+    }
+    return changes | {f"agent.algorithm.{name}": value for name, value in (settings | ppo).items()}
+
+
+def _turn(radius: float) -> dict[str, Any]:
+    afar = RewardTermCfg(finger.turned, weight=0.5, params={"radius": radius, "margin": 0.3})
+    return cpu(640, repeat=2, restart_every=4.0, afar=afar, entropy_coef=0.01)
+
+
+def _reach(radii: float) -> dict[str, Any]:
+    afar = RewardTermCfg(reacher.reached, weight=0.3, params={"radii": radii, "margin": 0.2})
+    return cpu(800, squashed=False, afar=afar, entropy_coef=0.002)
+
+
+_NEAR = RewardTermCfg(acrobot.near_target, weight=0.2, params={"margin": 1.0})
+_CALM = RewardTermCfg(cartpole.calm, weight=0.5)
+_SWIM = RewardTermCfg(fish.near_target_and_upright, weight=0.3, params={"margin": 0.6})
+_HIGH = RewardTermCfg(mdp.cos_joint, weight=0.2, params={"joint": "hinge"})
+CPU = {
+    "AcrobotSwingup": cpu(600, repeat=2, restart_every=1.5),
+    "AcrobotSwingupSparse": cpu(600, repeat=2, restart_every=1.5, afar=_NEAR),
+    "BallInCup": cpu(150, repeat=2),
+    "CartpoleBalance": cpu(200, squashed=False),
+    "CartpoleBalanceSparse": cpu(200, squashed=False),
+    "CartpoleSwingup": cpu(400, squashed=False),
+    "CartpoleSwingupSparse": cpu(400, squashed=False, afar=_CALM),
+    "CheetahRun": cpu(500, repeat=2),
+    "FingerSpin": cpu(300, repeat=2),
+    "FingerTurnEasy": _turn(0.07),
+    "FingerTurnHard": _turn(0.03),
+    "FishSwim": cpu(500, afar=_SWIM),
+    "HopperHop": cpu(300, repeat=2),
+    "HopperStand": cpu(300, repeat=2),
+    "HumanoidStand": cpu(600),
+    "HumanoidWalk": cpu(600),
+    "HumanoidRun": cpu(600),
+    "PendulumSwingup": cpu(500, repeat=2, restart_every=4.0, afar=_HIGH, num_learning_epochs=8, mini_batch_size=2048),
+    "PointMass": cpu(600, squashed=False, entropy_coef=0.002, desired_kl=0.01),
+    "ReacherEasy": _reach(0.06),
+    "ReacherHard": _reach(0.025),
+    "SwimmerSwimmer6": cpu(500),
+    "WalkerRun": cpu(500),
+    "WalkerStand": cpu(300),
+    "WalkerWalk": cpu(500),
 }
+"""The preset of every task; docs/suite.md says what was tried."""
+
+
+def __getattr__(task: str) -> dict[str, dict[str, Any]]:
+    """The presets of a task, by its name."""
+    if task not in CPU:
+        raise AttributeError(task)
+    return {"cpu": CPU[task], **PLAYGROUND_SPECS}

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from genelab import mdp
-from genelab.core.ranges import Positive
+from genelab.core.ranges import NonNegative, Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp import RingCommandCfg
 from genelab.tasks.suite.base import Call, length, suite_model, suite_task, variant
@@ -81,9 +81,9 @@ def spinning(env: ManagerBasedRlEnv, rate: Positive = 15.0) -> Tensor:
     return (env.robot.joint_vel[:, 2] <= -rate).float()
 
 
-def turned(env: ManagerBasedRlEnv, radius: Positive) -> Tensor:
-    """1 while the body's tip is in the target, else 0.  (N,)"""
-    return (distance(env, radius)[:, 0] <= 0.0).float()
+def turned(env: ManagerBasedRlEnv, radius: Positive, margin: NonNegative = 0.0) -> Tensor:
+    """1 while the body's tip is in the target, falling over `margin` metres beyond.  (N,)"""
+    return mdp.tolerance(distance(env, radius)[:, 0], (-radius, 0.0), margin)
 
 
 def _tip(env: ManagerBasedRlEnv) -> Tensor:

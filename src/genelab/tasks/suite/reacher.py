@@ -6,7 +6,7 @@ from functools import partial
 from torch import Tensor
 
 from genelab import mdp
-from genelab.core.ranges import Positive
+from genelab.core.ranges import NonNegative, Positive
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.mdp import RingCommandCfg
 from genelab.tasks.suite.base import body, length, suite_task, variant
@@ -39,6 +39,6 @@ def to_target(env: ManagerBasedRlEnv) -> Tensor:
     return env.command_manager["target"][:, :2] - env.robot.body_pos[:, body(env, "finger"), :2]
 
 
-def reached(env: ManagerBasedRlEnv, radii: Positive) -> Tensor:
-    """1 while the finger is at most `radii` metres from the middle of the target, else 0.  (N,)"""
-    return (length(to_target(env)) <= radii).float()
+def reached(env: ManagerBasedRlEnv, radii: Positive, margin: NonNegative = 0.0) -> Tensor:
+    """1 with the finger within `radii` metres of the middle of the target, falling over `margin` beyond.  (N,)"""
+    return mdp.tolerance(length(to_target(env)), (0.0, radii), margin)
