@@ -82,5 +82,5 @@ def colour(index: int) -> str:
 def _environment() -> Environment:
     environment = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=True, undefined=StrictUndefined)
     environment.loader = PackageLoader(__name__)
-    environment.filters["colour"] = colour
+    environment.filters |= {"colour": colour, "number": numbers.number, "signed": numbers.signed}
     return environment

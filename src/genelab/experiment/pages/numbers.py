@@ -29,6 +29,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return _minus(_short_exponent(f"{value:.{digits}g}"))
 
 
+def signed(value: float | None, digits: int = 4) -> str:
+    """The same, with a plus where it is positive."""
+    return f"{'+' if value is not None and value > 0 else ''}{number(value, digits)}"
+
+
 def plus_minus(mean: float, half_width: float) -> str:
     """``39.983 ± 0.018``: two significant digits of the interval decide how many of the mean are shown."""
     if half_width <= 0 or not math.isfinite(half_width):
