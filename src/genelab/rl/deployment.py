@@ -10,7 +10,7 @@ word; they are named by their Python reference only.
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,10 @@ from genelab.core.config import reference, to_dict
 from genelab.core.files import without_infinities
 from genelab.core.table import Table
 from genelab.envs import CommandTermCfg, Entity, GoalCfg, ManagerBasedRlEnv, TermCfg
+from genelab.envs.managers.observation import ObservationGroup
 from genelab.envs.spawn import Spawn
 from genelab.rl.deployed import Deployed
-from genelab.rl.exporter import GroupLayout, TermLayout, ports
+from genelab.rl.exporter import ports
 
 _JOINT_TYPES = {mujoco.mjtJoint.mjJNT_HINGE.value: "hinge", mujoco.mjtJoint.mjJNT_SLIDE.value: "slide"}
 WORLD, ROOT = "world", "root body"
@@ -135,12 +136,12 @@ def vocabulary_table() -> str:
     return Table(("word", "meaning", "unit", "frame", "sign"), rows).markdown()
 
 
-def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[GroupLayout, ...]) -> dict[str, Any]:
+def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[ObservationGroup, ...]) -> dict[str, Any]:
     """Everything about deployment that does not depend on the file format."""
     actions = _actions(env)
     description = {
         "obs_dim": deployed.obs_dim,
-        "obs_groups": {group.name: _group(env, group) for group in layout},
+        "obs_groups": _groups(env, layout),
         "history": {
             "order": "frame-major, oldest first: column = group.start + frame * group.frame_dim + term.start",
             "fill": "at the start of an episode every frame is the first one",
@@ -164,17 +165,24 @@ def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[GroupLayo
     return without_infinities(description)
 
 
-def _group(env: ManagerBasedRlEnv, group: GroupLayout) -> dict[str, Any]:
-    numbers = {name: to_dict(getattr(group, name)) for name in ("start", "dim", "shape", "history", "frame_dim")}
-    return {**numbers, "terms": [_term(env, group, term) for term in group.terms]}
+def _groups(env: ManagerBasedRlEnv, groups: tuple[ObservationGroup, ...]) -> dict[str, Any]:
+    """Where groups stand in the flat observation, and terms in a frame. Each image is an input of its own."""
+    described, first = {}, 0
+    for group in groups:
+        columns = {"start": 0 if group.is_image else first, "dim": group.shape[0], "shape": list(group.shape)}
+        frames = {"history": group.cfg.history, "frame_dim": group.frame_shape[0]}
+        described[group.name] = {**columns, **frames, "terms": list(_terms(env, group))}
+        first += 0 if group.is_image else group.dim
+    return described
 
 
-def _term(env: ManagerBasedRlEnv, group: GroupLayout, term: TermLayout) -> dict[str, Any]:
-    group_cfg = env.cfg.observations[group.name]
-    cfg = group_cfg.terms[term.name]
-    columns = {name: to_dict(getattr(term, name)) for name in ("name", "dim", "start", "scale", "clip")}
-    frames = {"history": group.history, "noise": cfg.noise if group_cfg.noise else 0.0}
-    return {**columns, **frames, **_call(cfg), **numbers_of(env, cfg)}
+def _terms(env: ManagerBasedRlEnv, group: ObservationGroup) -> Iterator[dict[str, Any]]:
+    start, history = 0, group.cfg.history
+    for (name, shape), cfg in zip(group.term_shapes.items(), group.cfg.terms.values(), strict=True):
+        columns = {"name": name, "dim": shape[0], "start": start, "scale": cfg.scale, "clip": to_dict(cfg.clip)}
+        noise = cfg.noise if group.cfg.noise else 0.0
+        yield {**columns, "history": history, "noise": noise, **_call(cfg), **numbers_of(env, cfg)}
+        start += shape[0]
 
 
 def numbers_of(env: ManagerBasedRlEnv, cfg: TermCfg) -> dict[str, Any]:

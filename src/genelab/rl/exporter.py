@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
+from genelab.envs.managers.observation import ObservationGroup
 from genelab.rl.backends.base import Policy
 from genelab.rl.deployed import Deployed, flat
 
@@ -42,57 +43,9 @@ Runtime = Callable[[Tensor, list[Tensor], Tensor], Tensor]
 """A loaded export: raw observations (N, D), images (N, C, H, W) and where an episode starts (N,) to actions (N, A)."""
 
 
-@dataclass(frozen=True)
-class TermLayout:
-    """One observation term's columns."""
-
-    name: str
-    start: int
-    """First column, or channel of an image, within a frame of the group."""
-    dim: int
-    """Columns, or channels."""
-    scale: float
-    clip: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class GroupLayout:
-    """One observation group's columns, or an image's channels: `history` frames, oldest first, each with all terms."""
-
-    name: str
-    start: int
-    """First column within the flat observation; 0 for an image, which is an input of its own."""
-    history: int
-    terms: tuple[TermLayout, ...]
-    shape: tuple[int, ...]
-    """(columns,), or (C, H, W) of an image."""
-
-    @property
-    def frame_dim(self) -> int:
-        return sum(term.dim for term in self.terms)
-
-    @property
-    def dim(self) -> int:
-        """Columns or channels of all frames together."""
-        return self.frame_dim * self.history
-
-    @property
-    def is_image(self) -> bool:
-        return len(self.shape) > 1
-
-
-def observation_layout(env: ManagerBasedRlEnv, groups: tuple[str, ...]) -> tuple[GroupLayout, ...]:
-    """The columns of the flat observation that consists of these groups, and the channels of those that are images."""
-    layout: list[GroupLayout] = []
-    for name in groups:
-        group = env.observation_manager.groups[name]
-        terms, start = [], 0
-        for term, cfg in group.cfg.terms.items():
-            terms.append(TermLayout(term, start, group.term_shapes[term][0], cfg.scale, cfg.clip))
-            start += group.term_shapes[term][0]
-        first = 0 if len(group.shape) > 1 else sum(g.dim for g in layout if not g.is_image)
-        layout.append(GroupLayout(name, first, group.cfg.history, tuple(terms), group.shape))
-    return tuple(layout)
+def observation_layout(env: ManagerBasedRlEnv, groups: tuple[str, ...]) -> tuple[ObservationGroup, ...]:
+    """The groups that a policy reads: vectors stand side by side in the flat observation, images apart."""
+    return tuple(env.observation_manager.groups[name] for name in groups)
 
 
 class ScaleAndClip(nn.Module):
@@ -104,9 +57,15 @@ class ScaleAndClip(nn.Module):
     low: Tensor
     high: Tensor
 
-    def __init__(self, groups: Sequence[GroupLayout], dimensions: int = 1):
+    def __init__(self, groups: Sequence[ObservationGroup], dimensions: int = 1):
         super().__init__()
-        columns = [term for g in groups for _ in range(g.history) for term in g.terms for _ in range(term.dim)]
+        frames = [group for group in groups for _ in range(group.cfg.history)]
+        columns = [
+            term
+            for group in frames
+            for term, shape in zip(group.cfg.terms.values(), group.term_shapes.values(), strict=True)
+            for _ in range(shape[0])
+        ]
         limits = [term.clip or (-torch.inf, torch.inf) for term in columns]
         values = {"scale": [t.scale for t in columns], "low": [a for a, _ in limits], "high": [b for _, b in limits]}
         for name, per_column in values.items():
@@ -125,7 +84,7 @@ class ScaleAndClip(nn.Module):
 class Network(nn.Module):
     """A deployed policy behind what the environment does to raw observations."""
 
-    def __init__(self, deployed: Deployed, layout: tuple[GroupLayout, ...]):
+    def __init__(self, deployed: Deployed, layout: tuple[ObservationGroup, ...]):
         super().__init__()
         self.prepare = ScaleAndClip([group for group in layout if not group.is_image])
         self.prepare_images = nn.ModuleList(ScaleAndClip([group], 3) for group in layout if group.is_image)
@@ -196,7 +155,7 @@ def ports(deployed: Deployed) -> tuple[list[str], list[str]]:
     return inputs, ["actions", *(f"{name}_out" for name in states)]
 
 
-def build(deployed: Deployed, layout: tuple[GroupLayout, ...]) -> Network:
+def build(deployed: Deployed, layout: tuple[ObservationGroup, ...]) -> Network:
     """A deployed policy as a network of the raw observation. A copy, on the CPU."""
     flat_groups = [group for group in layout if not group.is_image]
     width = sum(group.dim for group in flat_groups)

@@ -67,6 +67,10 @@ class ObservationGroup:
         """Whether scale and clip are left to the reader; see `ObservationManager.raw`."""
         self._env = env
 
+    @property
+    def is_image(self) -> bool:
+        return len(self.shape) > 1
+
     def frame(self, values: list[Tensor]) -> Tensor:
         """One frame (rows, *frame_shape) from the values of the manager's terms."""
         frame = torch.cat([values[slot] for slot in self.slots], dim=1).float()
@@ -185,7 +189,7 @@ class ObservationManager(TermManager):
     def require_vectors(self, names: Iterable[str], reader: str) -> None:
         """Raise if one of these groups is an image, which the reader cannot make use of."""
         for name in names:
-            if len(self.groups[name].shape) > 1:
+            if self.groups[name].is_image:
                 raise UserError(f"observation group '{name}' has the shape {self.groups[name].shape}, but {reader}")
 
     def remembers(self, name: str) -> bool:
