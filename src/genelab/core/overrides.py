@@ -115,12 +115,23 @@ def coerce(value: Any, declared: Any, path: str) -> Any:
     options = members(declared)
     if isinstance(value, str) and str in options and "," not in value and value.lower() != "none":
         return value  # of text or list of texts, one word is text
-    for option in sorted(options, key=_specificity):
+    try:
+        return fit(value, declared, typed=True)
+    except ValueError:
+        raise UserError(f"{path} expects {type_name(declared)}, got '{value}'") from None
+
+
+def fit(value: Any, declared: Any, typed: bool = False) -> Any:
+    """`value` as the first alternative of a type that it fits, or a `ValueError`.
+
+    Whole numbers can become floats. If a user has `typed` it, a text can become whatever it spells.
+    """
+    for option in sorted(members(declared), key=_specificity):
         try:
-            return _coerce_one(value, option)
+            return _fit_one(value, option, typed)
         except ValueError:
             continue
-    raise UserError(f"{path} expects {type_name(declared)}, got '{value}'")
+    raise ValueError
 
 
 def type_name(declared: Any) -> str:
@@ -232,20 +243,16 @@ def _child(node: Any, name: str) -> Any:
 
 
 def _child_type(node: Any, name: str, declared: Any = Any) -> Any:
-    """The declared type of a child; where nothing is declared, the type of its present value."""
+    """The declared type of a child; where nothing is declared, the type of its present value.
+
+    The parameters of a term have types by their names, from the signature of its function.
+    """
     if dataclasses.is_dataclass(node):
         if name == "params" and hasattr(node, "param_types"):
-            return ParamTypes(node.param_types())  # type: ignore[attr-defined]
+            return node.param_types()  # type: ignore[attr-defined]
         return field_types(type(node))[name]  # type: ignore[arg-type]
-    found = declared.types.get(name, Any) if isinstance(declared, ParamTypes) else dict_value_type(declared)
+    found = declared.get(name, Any) if isinstance(declared, dict) else dict_value_type(declared)
     return found if found is not Any else _type_of(node[name])
-
-
-@dataclass(frozen=True)
-class ParamTypes:
-    """Declared types of a term's parameters, from the signature of its function."""
-
-    types: dict[str, Any]
 
 
 def _type_of(value: Any) -> Any:
@@ -264,51 +271,44 @@ def _unused(tree: Any) -> dict[str, str]:
     }
 
 
-def _coerce_one(value: Any, declared: Any) -> Any:
-    declared, _ = split(declared)
+def _fit_one(value: Any, declared: Any, typed: bool) -> Any:
+    word, origin = value.lower() if typed and isinstance(value, str) else None, typing.get_origin(declared)
     if declared is Any:
         return value
-    if declared is types.NoneType:
-        if value is None or (isinstance(value, str) and value.lower() == "none"):
-            return None
-        raise ValueError
-    origin = typing.get_origin(declared)
+    if declared is types.NoneType and (value is None or word == "none"):
+        return None
     if origin is Literal:
         for choice in typing.get_args(declared):
-            if value == choice or (isinstance(value, str) and value == str(choice)):
+            if value == choice or (typed and value == str(choice)):
                 return choice
-        raise ValueError
-    if origin in (tuple, list):
-        return _coerce_items(value, typing.get_args(declared))
-    if declared is tuple:
-        return _coerce_items(value, (float, ...))
-    if declared is bool and isinstance(value, bool):
-        return value
-    if declared is bool and isinstance(value, str) and value.lower() in ("true", "1", "false", "0"):
-        return value.lower() in ("true", "1")
-    if declared in (int, float):
-        if isinstance(value, bool) or is_config(value) or (declared is int and isinstance(value, float)):
+    if origin in (tuple, list) or declared is tuple:
+        return _fit_items(value, typing.get_args(declared) or (float if typed else Any, ...), typed)
+    if declared is bool and word in ("true", "1", "false", "0"):
+        return word in ("true", "1")
+    if declared in (int, float) and isinstance(value, int | float | str) and not isinstance(value, bool):
+        if (isinstance(value, str) and not typed) or (declared is int and isinstance(value, float)):
             raise ValueError
         return declared(value)
-    if declared is str and isinstance(value, str):
+    if declared in (bool, str) and isinstance(value, declared):
         return value
     if dataclasses.is_dataclass(declared) and isinstance(value, declared):  # type: ignore[arg-type]  # of a preset
         return value
     if isinstance(declared, typing.NewType) and isinstance(value, str | tuple | list):
         # a reference to joints or bodies: a name or several, checked when the environment is built
-        return value if isinstance(value, str) and "," not in value else _coerce_items(value, (str, ...))
+        several = typed and not (isinstance(value, str) and "," not in value)
+        return _fit_items(value, (str, ...), typed) if several else value
     raise ValueError
 
 
-def _coerce_items(value: Any, item_types: tuple[Any, ...]) -> tuple[Any, ...]:
-    if isinstance(value, str):
+def _fit_items(value: Any, item_types: tuple[Any, ...], typed: bool) -> tuple[Any, ...]:
+    if typed and isinstance(value, str):
         value = _in_rows([item.strip() for item in value.strip("()[] ").split(",") if item.strip()], item_types[0])
     if not isinstance(value, tuple | list):
         raise ValueError
     item_types = per_item(item_types, len(value))
     if len(item_types) != len(value):
         raise ValueError
-    return tuple(_coerce_one(item, item_type) for item, item_type in zip(value, item_types, strict=True))
+    return tuple(fit(item, item_type, typed) for item, item_type in zip(value, item_types, strict=True))
 
 
 def _in_rows(items: list[str], item_type: Any) -> list[Any]:

@@ -18,9 +18,9 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from genelab.core.config import CLASS_KEY, dict_value_type, field_types, members, per_item
+from genelab.core.config import CLASS_KEY, dict_value_type, field_types, members
 from genelab.core.errors import UserError, hint
-from genelab.core.overrides import type_name
+from genelab.core.overrides import fit, type_name
 from genelab.core.ranges import check
 from genelab.core.registry import packages
 
@@ -47,10 +47,10 @@ def from_dict(declared: Any, data: Any, path: str = "") -> Any:
     except (TypeError, ValueError, OverflowError, RecursionError) as error:  # of a config class with odd values
         raise _misfit(path, str(error)) from error
     value = tuple(from_dict(Any, item, path) for item in data) if isinstance(data, list | tuple) else data
-    fits, found = _fit(value, declared)
-    if fits:
-        return found
-    expected, found = type_name(declared), reprlib.repr(data)
+    try:
+        return fit(value, declared)
+    except ValueError:
+        expected, found = type_name(declared), reprlib.repr(data)
     raise UserError(f"{path} must be {expected}, not {found}" if path else f"expected {expected}, got {found}")
 
 
@@ -95,46 +95,6 @@ def _named(path: str, find: Callable[..., Any], *arguments: Any) -> Any:
         return find(*arguments)
     except UserError as error:
         raise _misfit(path, str(error)) from error
-
-
-def _fit(value: Any, declared: Any) -> tuple[bool, Any]:
-    """Whether a plain value is of a type or of one of its alternatives, and the value as that one has it."""
-    for member in sorted(members(declared), key=lambda member: member is float):  # whole numbers can become floats
-        fits, found = _plain(value, member)
-        if fits:
-            return True, found
-    return False, value
-
-
-def _plain(value: Any, declared: Any) -> tuple[bool, Any]:
-    origin = typing.get_origin(declared)
-    if declared is Any:
-        return True, value
-    if declared is types.NoneType:
-        return value is None, None
-    if origin is typing.Literal:
-        return value in typing.get_args(declared), value
-    if isinstance(declared, typing.NewType):  # a name of a joint, a body, …
-        return isinstance(value, str | tuple), value
-    if declared is float:
-        fits = isinstance(value, int | float) and not isinstance(value, bool)
-        return fits, float(value) if fits else value
-    if isinstance(declared, type) and dataclasses.is_dataclass(declared):
-        return isinstance(value, declared), value
-    if origin in (tuple, list) or declared is tuple:
-        return _plain_items(value, typing.get_args(declared) or (Any, ...))
-    plain = declared in (bool, int, str)
-    return plain and isinstance(value, declared) and not (declared is int and isinstance(value, bool)), value
-
-
-def _plain_items(value: Any, item_types: tuple[Any, ...]) -> tuple[bool, Any]:
-    if not isinstance(value, tuple):
-        return False, value
-    item_types = per_item(item_types, len(value))
-    if len(item_types) != len(value):
-        return False, value
-    found = [_fit(item, item_type) for item, item_type in zip(value, item_types, strict=True)]
-    return all(fits for fits, _ in found), tuple(item for _, item in found)
 
 
 def _misfit(path: str, reason: str) -> UserError:
