@@ -1,7 +1,5 @@
 """Where an entity's parts are in the arrays of the compiled model."""
 
-from dataclasses import dataclass
-
 import mujoco
 import numpy as np
 
@@ -17,87 +15,60 @@ _TRANSMISSIONS = {
 }
 
 
-@dataclass(frozen=True)
 class EntityLayout:
     """Where one entity's parts are in the arrays of the compiled model. Names are without the entity's prefix."""
 
-    name: str
-    joint_names: tuple[str, ...]
-    """Hinge and slide joints: those with one position and one velocity."""
-    qpos_ids: np.ndarray
-    qvel_ids: np.ndarray
-    joint_ids: np.ndarray
-    ball_names: tuple[str, ...]
-    ball_qpos: np.ndarray
-    """(B,) first of the four positions of each ball joint."""
-    ball_qvel: np.ndarray
-    """(B,) first of the three velocities of each ball joint."""
-    body_names: tuple[str, ...]
-    body_ids: np.ndarray
-    actuator_names: tuple[str, ...]
-    actuator_ids: np.ndarray
-    actuated_joints: tuple[str | None, ...]
-    """The joint each actuator drives; None for an actuator of a tendon, a site or a body."""
-    transmissions: tuple[str, ...]
-    """What each actuator drives, as kind and name: ``tendon 'grasp'``."""
-    actuator_kinds: tuple[str, ...]
-    """What each actuator's control is: ``position``, ``velocity``, ``effort``, or ``other`` (muscles, dampers, …)."""
-    site_names: tuple[str, ...]
-    """Points fixed to a body: feet, sensors."""
-    site_bodies: np.ndarray
-    site_pos: np.ndarray
-    """(S, 3) in the frame of the site's body, metres."""
-    sensor_names: tuple[str, ...]
-    """Sensors of the entity's own model, such as an IMU."""
-    free_qpos: int | None
-    """First qpos of the free root joint, or None for a fixed base."""
-    free_qvel: int | None
+    def __init__(self, model: mujoco.MjModel, entity: str):
+        prefix = f"{entity}/"
 
+        def own(kind: str, count: int) -> list:
+            parts = (getattr(model, kind)(i) for i in range(count))
+            return [part for part in parts if part.name.startswith(prefix)]
 
-def locate(model: mujoco.MjModel, entity: str) -> EntityLayout:
-    """Find the parts of an entity by its prefix."""
-    prefix = f"{entity}/"
+        def short(parts: list) -> tuple[str, ...]:
+            return tuple(part.name.removeprefix(prefix) for part in parts)
 
-    def own(kind: str, count: int) -> list:
-        parts = (getattr(model, kind)(i) for i in range(count))
-        return [part for part in parts if part.name.startswith(prefix)]
+        def ids(values: list) -> np.ndarray:
+            return np.array(values, dtype=np.int64)
 
-    def short(parts: list) -> tuple[str, ...]:
-        return tuple(part.name.removeprefix(prefix) for part in parts)
-
-    def ids(values: list) -> np.ndarray:
-        return np.array(values, dtype=np.int64)
-
-    joints = own("joint", model.njnt)
-    free = [joint for joint in joints if model.jnt_type[joint.id] == mujoco.mjtJoint.mjJNT_FREE]
-    balls = [joint for joint in joints if model.jnt_type[joint.id] == mujoco.mjtJoint.mjJNT_BALL]
-    scalar = [joint for joint in joints if joint not in free and joint not in balls]
-    bodies, sites = own("body", model.nbody), own("site", model.nsite)
-    actuators = own("actuator", model.nu)
-    driven = [_driven(model, actuator.id, prefix) for actuator in actuators]
-    return EntityLayout(
-        name=entity,
-        joint_names=short(scalar),
-        qpos_ids=ids([joint.qposadr[0] for joint in scalar]),
-        qvel_ids=ids([joint.dofadr[0] for joint in scalar]),
-        joint_ids=ids([joint.id for joint in scalar]),
-        ball_names=short(balls),
-        ball_qpos=ids([joint.qposadr[0] for joint in balls]),
-        ball_qvel=ids([joint.dofadr[0] for joint in balls]),
-        body_names=short(bodies),
-        body_ids=ids([body.id for body in bodies]),
-        actuator_names=short(actuators),
-        actuator_ids=ids([actuator.id for actuator in actuators]),
-        actuated_joints=tuple(name if kind == "joint" else None for kind, name in driven),
-        transmissions=tuple(f"{kind} '{name}'" for kind, name in driven),
-        actuator_kinds=tuple(_control_kind(model, actuator.id) for actuator in actuators),
-        site_names=short(sites),
-        site_bodies=ids([site.bodyid[0] for site in sites]),
-        site_pos=np.array([site.pos for site in sites], dtype=np.float64).reshape(-1, 3),
-        sensor_names=short(own("sensor", model.nsensor)),
-        free_qpos=int(free[0].qposadr[0]) if free else None,
-        free_qvel=int(free[0].dofadr[0]) if free else None,
-    )
+        joints = own("joint", model.njnt)
+        free = [joint for joint in joints if model.jnt_type[joint.id] == mujoco.mjtJoint.mjJNT_FREE]
+        balls = [joint for joint in joints if model.jnt_type[joint.id] == mujoco.mjtJoint.mjJNT_BALL]
+        scalar = [joint for joint in joints if joint not in free and joint not in balls]
+        bodies, sites = own("body", model.nbody), own("site", model.nsite)
+        actuators = own("actuator", model.nu)
+        driven = [_driven(model, actuator.id, prefix) for actuator in actuators]
+        self.name = entity
+        self.joint_names = short(scalar)
+        """Hinge and slide joints: those with one position and one velocity."""
+        self.qpos_ids = ids([joint.qposadr[0] for joint in scalar])
+        self.qvel_ids = ids([joint.dofadr[0] for joint in scalar])
+        self.joint_ids = ids([joint.id for joint in scalar])
+        self.ball_names = short(balls)
+        self.ball_qpos = ids([joint.qposadr[0] for joint in balls])
+        """(B,) first of the four positions of each ball joint."""
+        self.ball_qvel = ids([joint.dofadr[0] for joint in balls])
+        """(B,) first of the three velocities of each ball joint."""
+        self.body_names = short(bodies)
+        self.body_ids = ids([body.id for body in bodies])
+        self.actuator_names = short(actuators)
+        self.actuator_ids = ids([actuator.id for actuator in actuators])
+        self.actuated_joints = tuple(name if kind == "joint" else None for kind, name in driven)
+        """The joint each actuator drives; None for an actuator of a tendon, a site or a body."""
+        self.transmissions = tuple(f"{kind} '{name}'" for kind, name in driven)
+        """What each actuator drives, as kind and name: ``tendon 'grasp'``."""
+        self.actuator_kinds = tuple(_control_kind(model, actuator.id) for actuator in actuators)
+        """What its control is: ``position``, ``velocity``, ``effort``, or ``other`` (muscles, dampers, …)."""
+        self.site_names = short(sites)
+        """Points fixed to a body: feet, sensors."""
+        self.site_bodies = ids([site.bodyid[0] for site in sites])
+        self.site_pos = np.array([site.pos for site in sites], dtype=np.float64).reshape(-1, 3)
+        """(S, 3) in the frame of the site's body, metres."""
+        self.sensor_names = short(own("sensor", model.nsensor))
+        """Sensors of the entity's own model, such as an IMU."""
+        self.free_qpos = int(free[0].qposadr[0]) if free else None
+        """First qpos of the free root joint, or None for a fixed base."""
+        self.free_qvel = int(free[0].dofadr[0]) if free else None
 
 
 def name_parts(spec: mujoco.MjSpec, entity: str) -> None:

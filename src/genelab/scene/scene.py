@@ -17,7 +17,7 @@ import numpy as np
 
 from genelab.core.errors import UserError, unknown
 from genelab.core.ranges import NonNegative
-from genelab.scene.layout import EntityLayout, locate, name_parts
+from genelab.scene.layout import EntityLayout, name_parts
 from genelab.scene.options import OptionCollector, PhysicsOptionsCfg
 from genelab.scene.sensors import ContactSensorCfg, SensorCfg, columns
 from genelab.scene.terrain import Terrain, TerrainCfg
@@ -110,7 +110,7 @@ class Scene:
         for body in self.spec.bodies:
             body.simple = 0  # MuJoCo's shortcut for "simple" bodies would forbid to move their centre of mass later
         self.model, self.spec = _simulated(self.spec)
-        self.entities = {name: locate(self.model, name) for name in entities}
+        self.entities = {name: EntityLayout(self.model, name) for name in entities}
         self.default_qpos = self._default_qpos(entities)
         self.contact_sensors = {name: c for name, c in cfg.sensors.items() if isinstance(c, ContactSensorCfg)}
         compiled = {name: c.compiled_names(name) for name, c in self.contact_sensors.items()}
