@@ -43,34 +43,37 @@ class Bodies:
         self.lin_vel[:, ids], self.ang_vel[:, ids] = values.lin_vel, values.ang_vel
 
 
-@dataclass(frozen=True)
 class _Joints:
     """Joints of one type that are the k-th joint of bodies at one depth."""
 
-    type: int
-    bodies: slice | Tensor
-    qpos: tuple[slice | Tensor, ...]
-    """Columns of the joints' first, second, … coordinate."""
-    qvel: tuple[slice | Tensor, ...]
-    pos: Tensor | None
-    """Offsets of the joints from their bodies' origins; None if all are zero, as in most robots."""
-    axis: Tensor
-    zero: Tensor
+    def __init__(self, model: mujoco.MjModel, joints: np.ndarray, device: str):
+        self.type = int(model.jnt_type[joints[0]])
+        self.bodies = _index(model.jnt_bodyid[joints], device)
+        nq, nv = {_FREE: (7, 6), _BALL: (4, 3)}.get(self.type, (1, 1))
+        qpos, qvel = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
+        self.qpos = tuple(_index(qpos + i, device) for i in range(nq))
+        """Columns of the joints' first, second, … coordinate."""
+        self.qvel = tuple(_index(qvel + i, device) for i in range(nv))
+        self.pos = _tensor(model.jnt_pos[joints], device) if model.jnt_pos[joints].any() else None
+        """Offsets of the joints from their bodies' origins; None if all are zero, as in most robots."""
+        self.axis = _tensor(model.jnt_axis[joints], device)
+        self.zero = _tensor(model.qpos0[qpos], device)
 
 
-@dataclass(frozen=True)
 class _Level:
     """Bodies at one depth of the tree."""
 
-    bodies: slice | Tensor
-    parents: slice | Tensor
-    """One column if all have the same parent."""
-    pos: Tensor
-    quat: Tensor | None
-    """None if no body is turned against its parent."""
-    joints: tuple[_Joints, ...]
-    alike: bool
-    """Every body has one joint, all of one type: the case of legs, which need not be stored before they are moved."""
+    def __init__(self, model: mujoco.MjModel, bodies: np.ndarray, device: str):
+        quat = model.body_quat[bodies]
+        self.bodies = _index(bodies, device)
+        self.parents = _index(model.body_parentid[bodies], device)
+        """One column if all have the same parent."""
+        self.pos = _tensor(model.body_pos[bodies], device)
+        self.quat = _tensor(quat, device) if quat[:, 1:].any() else None
+        """None if no body is turned against its parent."""
+        self.joints = [_Joints(model, joints, device) for joints in _alike_joints(model, bodies)]
+        self.alike = len(self.joints) == 1 and bool((model.body_jntnum[bodies] == 1).all())
+        """Every body has one joint, all of one type: as in legs, which need not be stored before they are moved."""
 
 
 class Kinematics:
@@ -79,7 +82,10 @@ class Kinematics:
     def __init__(self, model: mujoco.MjModel, device: str = "cpu"):
         self._device = device
         self._nbody = model.nbody
-        self._levels = list(self._build_levels(model))
+        depth = np.zeros(model.nbody, dtype=int)
+        for body in range(1, model.nbody):
+            depth[body] = depth[model.body_parentid[body]] + 1
+        self._levels = [_Level(model, np.flatnonzero(depth == d), device) for d in range(1, depth.max(initial=0) + 1)]
         self._angular_map = self._constant_angular_map(model)
 
     def __call__(self, qpos: Tensor, qvel: Tensor) -> Bodies:
@@ -137,41 +143,6 @@ class Kinematics:
         lin_vel = before.lin_vel + cross(before.ang_vel, pos - before.pos) + cross(spin, pos - anchor)
         return Bodies(pos, quat, lin_vel, before.ang_vel + spin)
 
-    def _build_levels(self, model: mujoco.MjModel) -> Iterator[_Level]:
-        depth = np.zeros(model.nbody, dtype=int)
-        for body in range(1, model.nbody):
-            depth[body] = depth[model.body_parentid[body]] + 1
-        for d in range(1, depth.max(initial=0) + 1):
-            bodies = np.flatnonzero(depth == d)
-            joints = tuple(self._group_joints(model, bodies))
-            yield _Level(
-                bodies=self._index(bodies),
-                parents=self._index(model.body_parentid[bodies]),
-                pos=self._tensor(model.body_pos[bodies]),
-                quat=self._tensor(quat) if (quat := model.body_quat[bodies])[:, 1:].any() else None,
-                joints=joints,
-                alike=len(joints) == 1 and bool((model.body_jntnum[bodies] == 1).all()),
-            )
-
-    def _group_joints(self, model: mujoco.MjModel, bodies: np.ndarray) -> Iterator[_Joints]:
-        for k in range(int(model.body_jntnum[bodies].max(initial=0))):
-            owners = bodies[model.body_jntnum[bodies] > k]
-            ids = model.body_jntadr[owners] + k
-            for joint_type in np.unique(model.jnt_type[ids]):
-                chosen = model.jnt_type[ids] == joint_type
-                nq, nv = {_FREE: (7, 6), _BALL: (4, 3)}.get(int(joint_type), (1, 1))
-                joints = ids[chosen]
-                qpos, qvel = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
-                yield _Joints(
-                    type=int(joint_type),
-                    bodies=self._index(owners[chosen]),
-                    qpos=tuple(self._index(qpos + i) for i in range(nq)),
-                    qvel=tuple(self._index(qvel + i) for i in range(nv)),
-                    pos=self._tensor(model.jnt_pos[joints]) if model.jnt_pos[joints].any() else None,
-                    axis=self._tensor(model.jnt_axis[joints]),
-                    zero=self._tensor(model.qpos0[qpos]),
-                )
-
     def _constant_angular_map(self, model: mujoco.MjModel) -> Tensor | None:
         """The matrix from qvel to all angular velocities if every hinge axis is constant in the world, else None.
 
@@ -193,19 +164,29 @@ class Kinematics:
                 if np.abs(np.cross(matrix[:, body], axis)).max(initial=0.0) > 1e-9:
                     return None
                 matrix[model.jnt_dofadr[joint], body] = axis
-        return self._tensor(matrix.reshape(model.nv, -1))
+        return _tensor(matrix.reshape(model.nv, -1), self._device)
 
-    def _tensor(self, values: np.ndarray) -> Tensor:
-        return torch.as_tensor(np.array(values), dtype=torch.float32, device=self._device)
 
-    def _index(self, ids: np.ndarray) -> slice | Tensor:
-        """These columns: a slice if they are equally spaced, because slicing copies nothing; one if all are equal."""
-        first, steps = int(ids[0]), np.diff(ids)
-        if not steps.any():
-            return slice(first, first + 1)
-        if steps[0] > 0 and (steps == steps[0]).all():
-            return slice(first, int(ids[-1]) + 1, int(steps[0]))
-        return torch.as_tensor(np.array(ids), device=self._device)
+def _alike_joints(model: mujoco.MjModel, bodies: np.ndarray) -> Iterator[np.ndarray]:
+    """Ids of the first joints of bodies, of their second ones, …, each kind of joint by itself."""
+    for k in range(int(model.body_jntnum[bodies].max(initial=0))):
+        ids = model.body_jntadr[bodies[model.body_jntnum[bodies] > k]] + k
+        for kind in np.unique(model.jnt_type[ids]):
+            yield ids[model.jnt_type[ids] == kind]
+
+
+def _tensor(values: np.ndarray, device: str) -> Tensor:
+    return torch.as_tensor(np.array(values), dtype=torch.float32, device=device)
+
+
+def _index(ids: np.ndarray, device: str) -> slice | Tensor:
+    """These columns: a slice if they are equally spaced, because slicing copies nothing; one if all are equal."""
+    first, steps = int(ids[0]), np.diff(ids)
+    if not steps.any():
+        return slice(first, first + 1)
+    if steps[0] > 0 and (steps == steps[0]).all():
+        return slice(first, int(ids[-1]) + 1, int(steps[0]))
+    return torch.as_tensor(np.array(ids), device=device)
 
 
 def _columns(state: Tensor, columns: tuple[slice | Tensor, ...]) -> Tensor:

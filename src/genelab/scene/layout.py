@@ -58,7 +58,7 @@ class EntityLayout:
         self.transmissions = tuple(f"{kind} '{name}'" for kind, name in driven)
         """What each actuator drives, as kind and name: ``tendon 'grasp'``."""
         self.actuator_kinds = tuple(_control_kind(model, actuator.id) for actuator in actuators)
-        """What its control is: ``position``, ``velocity``, ``effort``, or ``other`` (muscles, dampers, …)."""
+        """What each one's control is: ``position``, ``velocity``, ``effort``, or ``other`` (muscles, dampers, …)."""
         self.site_names = short(sites)
         """Points fixed to a body: feet, sensors."""
         self.site_bodies = ids([site.bodyid[0] for site in sites])
