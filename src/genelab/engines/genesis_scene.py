@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -65,24 +64,37 @@ _EMPTY_WORLD = SimpleNamespace(name="world", idx=0, is_fixed=True, geoms=())
 """Stands for the world, which Genesis leaves out of a scene where it has no shapes."""
 
 
-@dataclass(frozen=True)
 class LoadedScene:
-    """A built Genesis scene and where the parts of the compiled model are in its arrays."""
+    """A built Genesis scene and where the parts of the compiled model are in its arrays.
 
-    scene: gs.Scene
-    solver: Any
-    q: Tensor
-    """(nq,) Genesis's index of each position."""
-    dofs: Tensor
-    """(nv,) Genesis's index of each degree of freedom."""
-    links: Tensor
-    """(nbody,) Genesis's index of each body."""
-    movable: Tensor
-    """(nbody,) bool. Genesis has no mass for a body that is fixed to the world."""
-    solid: Tensor
-    """Ids of the geoms that can touch something; Genesis has only these as geoms."""
-    geoms: Tensor
-    """Genesis's index of each of them."""
+    Joints and bodies are found by their names, and geoms by their bodies; a missing or an extra one is an error.
+    """
+
+    def __init__(self, model: mujoco.MjModel, device: str, scene: gs.Scene, entity: Any, terrains: dict[int, Any]):
+        def ids(values: list[int]) -> Tensor:
+            return torch.tensor(values, dtype=torch.int64, device=device)
+
+        links = {link.name: link for link in entity.links}
+        links.setdefault(model.body(0).name, _EMPTY_WORLD)
+        joints = {j.name: j for link in entity.links for j in link.joints if j.type != gs.JOINT_TYPE.FIXED}
+        names = part_names(model)
+        bodies = _in_order("bodies", names["body_names"], links)
+        moving = _in_order("joints", names["joint_names"], joints)
+        solid, geoms = _find_geoms(model, bodies, terrains)
+        self.scene = scene
+        self.solver: Any = scene.sim.rigid_solver
+        self.q = ids([i for joint in moving for i in range(joint.q_start, joint.q_end)])
+        """(nq,) Genesis's index of each position."""
+        self.dofs = ids([i for joint in moving for i in range(joint.dof_start, joint.dof_end)])
+        """(nv,) Genesis's index of each degree of freedom."""
+        self.links = ids([link.idx for link in bodies])
+        """(nbody,) Genesis's index of each body."""
+        self.movable = torch.tensor([not link.is_fixed for link in bodies], device=device)
+        """(nbody,) bool. Genesis has no mass for a body that is fixed to the world."""
+        self.solid = ids(solid)
+        """Ids of the geoms that can touch something; Genesis has only these as geoms."""
+        self.geoms = ids(geoms)
+        """Genesis's index of each of them."""
 
 
 def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene:
@@ -102,7 +114,7 @@ def load_scene(model: mujoco.MjModel, num_envs: int, device: str) -> LoadedScene
         scene.build(n_envs=num_envs)
     except gs.GenesisException as error:
         raise UserError(f"engine 'genesis' cannot simulate this scene: {error}") from error
-    loaded = _find_parts(model, device, scene, entity, terrains)
+    loaded = LoadedScene(model, device, scene, entity, terrains)
     for i, terrain in terrains.items():
         index, solref_solimp = [terrain.geoms[0].idx], (*model.geom_solref[i], *model.geom_solimp[i])
         friction = torch.tensor(model.geom_friction[i, :1], dtype=torch.float32, device=device)
@@ -244,33 +256,6 @@ def _terrain(model: mujoco.MjModel, geom: int) -> gs.morphs.Terrain:
         vertical_scale=1.0,
         pos=tuple(model.geom_pos[geom] - (x, y, 0)),
         visualization=False,
-    )
-
-
-def _find_parts(
-    model: mujoco.MjModel, device: str, scene: gs.Scene, entity: Any, terrains: dict[int, Any]
-) -> LoadedScene:
-    """Find every joint and body by its name, and the geoms of each body; a missing or an extra one is an error."""
-    links = {link.name: link for link in entity.links}
-    links.setdefault(model.body(0).name, _EMPTY_WORLD)
-    joints = {j.name: j for link in entity.links for j in link.joints if j.type != gs.JOINT_TYPE.FIXED}
-    names = part_names(model)
-    bodies = _in_order("bodies", names["body_names"], links)
-    moving = _in_order("joints", names["joint_names"], joints)
-    solid, geoms = _find_geoms(model, bodies, terrains)
-
-    def ids(values: list[int]) -> Tensor:
-        return torch.tensor(values, dtype=torch.int64, device=device)
-
-    return LoadedScene(
-        scene=scene,
-        solver=scene.sim.rigid_solver,
-        q=ids([i for joint in moving for i in range(joint.q_start, joint.q_end)]),
-        dofs=ids([i for joint in moving for i in range(joint.dof_start, joint.dof_end)]),
-        links=ids([link.idx for link in bodies]),
-        movable=torch.tensor([not link.is_fixed for link in bodies], device=device),
-        solid=ids(solid),
-        geoms=ids(geoms),
     )
 
 
