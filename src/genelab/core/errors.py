@@ -19,12 +19,13 @@ class Diverged(RunStopped):
 
 
 @contextmanager
-def about(path: Path) -> Iterator[None]:
-    """Name a file in the errors that its content leads to."""
+def about(what: Path | str) -> Iterator[None]:
+    """Say at the beginning of errors which file, or what in words, led to them."""
     try:
         yield
     except UserError as error:
-        raise UserError(f"'{path}': {error}") from error
+        label = f"'{what}'" if isinstance(what, Path) else what
+        raise UserError(f"{label}: {error}") from error
 
 
 def reason(error: Exception) -> str:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.config import members
-from genelab.core.errors import UserError, hint, unknown
+from genelab.core.errors import UserError, about, hint, unknown
 from genelab.core.tensors import restore
 from genelab.envs.cfg import TermCfg
 from genelab.envs.entity import Entity, index_of
@@ -107,14 +107,12 @@ def resolve_params(cfg: TermCfg, env: "ManagerBasedRlEnv", label: str) -> dict[s
     declared = cfg.param_types()
     types = {name: next((m for m in members(declared[name]) if _is_reference(m)), None) for name in cfg.params}
     parts = [cfg.params[name] for name, kind in types.items() if kind in _PARTS]
-    try:
+    with about(label):
         entity = owner_of(env, parts, cfg.params.get("entity") if types.get("entity") is EntityRef else None)
         if entity is not env.robot and types.get("entity") is not EntityRef:
             raise UserError(f"{cfg.func.__qualname__} has no parameter 'entity', so it cannot be about '{entity.name}'")
         resolved = {name: _resolve(cfg.params[name], kind, entity, env) for name, kind in types.items()}
-    except UserError as error:
-        raise UserError(f"{label}: {error}") from error
-    return {**resolved, "entity": entity} if types.get("entity") is EntityRef else resolved
+        return {**resolved, "entity": entity} if types.get("entity") is EntityRef else resolved
 
 
 def owner_of(env: "ManagerBasedRlEnv", references: Iterable[str | Sequence[str]], name: str | None) -> Entity:

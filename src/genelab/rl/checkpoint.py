@@ -15,7 +15,7 @@ from rsl_rl.modules import HiddenState
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, about, unknown
 from genelab.core.files import check_archive
 from genelab.core.stored_config import check_record, stored
 from genelab.core.tensors import stored_tensor
@@ -33,10 +33,8 @@ def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
     label = f"'{path}' is not a genelab checkpoint"
     infos = stored(data, INFO_KEY, Any, label)
     check_record(label, infos, ORIGIN, required=ORIGIN)
-    try:
+    with about(label):
         stored_agent_cfg(infos["agent"])
-    except UserError as error:
-        raise UserError(f"{label}: {error}") from error
     if task is not None and infos["task"] != task:
         raise UserError(f"'{path}' is a checkpoint of task '{infos['task']}', not of '{task}'")
     return data

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import about, unknown
 from genelab.core.table import Table
 from genelab.scene.sensors import SensorCfg
 from genelab.sensors.base import Sensor, SensorHost
@@ -18,10 +18,8 @@ class Sensors(Mapping[str, Sensor]):
     def __init__(self, cfg: Mapping[str, SensorCfg], host: SensorHost):
         self._sensors: dict[str, Sensor] = {}
         for name, sensor in cfg.items():
-            try:
+            with about(f"sensor '{name}'"):
                 self._sensors[name] = sensor.build(name, host)
-            except UserError as error:
-                raise UserError(f"sensor '{name}': {error}") from error
 
     def __getitem__(self, name: str) -> Sensor:
         if name not in self._sensors:

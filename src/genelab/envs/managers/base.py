@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError
+from genelab.core.errors import about
 from genelab.core.table import Table
 from genelab.envs.cfg import ActionTermCfg, CommandTermCfg, TermCfg
 from genelab.envs.terms import Stateful, Term, check_shape
@@ -106,10 +106,8 @@ class BuiltTermManager(Manager):
     def __init__(self, cfg: Mapping[str, ActionTermCfg | CommandTermCfg], env: "ManagerBasedRlEnv"):
         self.terms: dict[str, Any] = {}
         for name, term in cfg.items():
-            try:
+            with about(f"{self.kind} term '{name}'"):
                 self.terms[name] = term.build(name, env)
-            except UserError as error:
-                raise UserError(f"{self.kind} term '{name}': {error}") from error
 
     def stateful_terms(self) -> Iterable[tuple[str, Any]]:
         return self.terms.items()

@@ -119,7 +119,7 @@ def _rows(label: str, entry: Any, top: Mapping[str, Any], directory: Path) -> It
     overrides = tuple((path, show(value)) for path, value in flatten(found.get("overrides") or {}).items() if path)
     if any(path.replace("-", "_") == "agent.seed" for path, _ in overrides):
         raise UserError(f"{label}: agent.seed is no override: list the seeds under 'seeds'")
-    try:
+    with about(label):
         for task, preset in product(_several(found["task"]), _several(found.get("preset", "auto"))):
             chosen, backend = find(task), found.get("backend")
             chosen.agent_cfg(backend)
@@ -127,8 +127,6 @@ def _rows(label: str, entry: Any, top: Mapping[str, Any], directory: Path) -> It
             chosen.preset(preset, backend)
             spec, target = f"{preset}-{name}" if name else preset, top.get("targets", {}).get(task)
             yield Row(task, preset, spec, backend, overrides, seeds, target, directory / task / spec)
-    except UserError as error:
-        raise UserError(f"{label}: {error}") from error
 
 
 def _several(names: str | tuple[str, ...]) -> tuple[str, ...]:
