@@ -15,7 +15,7 @@ setup: $(STAMP) suite
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,skrl,sb3,web,wandb]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,skrl,sb3,web]'
 	touch $(STAMP)
 
 # dm_control for its model files, without the packages that its own code needs and that not every Python has.
@@ -25,12 +25,12 @@ $(SUITE): $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps dm_control \
 		&& touch $(SUITE) || echo "dm_control could not be installed: the control suite and its tests are left out"
 
-# Physics engines beside MuJoCo, for their tests; where they cannot be installed, pytest says what it left out.
+# Physics engines beside MuJoCo, and Weights & Biases, for their tests; where they cannot be installed, pytest says what it left out.
 engines: $(ENGINES)
 
 $(ENGINES): $(STAMP)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[genesis,mjwarp]' \
-		&& touch $(ENGINES) || echo "genesis and mjwarp could not be installed: their tests are left out"
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[genesis,mjwarp,wandb]' \
+		&& touch $(ENGINES) || echo "genesis, mjwarp and wandb could not be installed: their tests are left out"
 
 demo: setup
 	rm -rf $(DEMO)

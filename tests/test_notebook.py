@@ -1,7 +1,10 @@
 """What notebooks show: an environment as a picture, a run as its report."""
 
 import io
+import json
+import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -9,6 +12,8 @@ from PIL import Image
 import genelab as gl
 from genelab.core.errors import UserError
 from genelab.core.registry import find
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +51,18 @@ def test_a_run_shows_its_report(trained_run: Path):
 def test_a_path_without_a_run_is_an_error(tmp_path: Path):
     with pytest.raises(UserError, match="no run at"):
         gl.load_run(tmp_path)
+
+
+def test_the_cells_of_the_tutorial_run_and_show_what_is_stored():
+    make = runpy.run_path(str(DOCS / "make_notebook.py"))
+    stored = json.loads((DOCS / "tutorials/notebook.ipynb").read_text(encoding="utf-8"))
+    made = make["executed"](stored)
+    assert _kinds(made) == _kinds(stored)
+    assert {"image/png", "text/html", "stream"} <= {kind for cell in _kinds(made) for kind in cell}
+    assert "genelab train GeneLab-Inverted-Pendulum-v0 --seed 1" in json.dumps(made)  # the report says what was run
+
+
+def _kinds(notebook: dict[str, Any]) -> list[list[str]]:
+    """What each cell of a notebook shows, by its kind."""
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return [[next(iter(o.get("data", [o["output_type"]]))) for o in cell["outputs"]] for cell in cells]

@@ -33,7 +33,7 @@ from genelab.rl.evaluator import RandomPolicy
 from genelab.scene.scene import Scene
 from genelab.viewer.server import PageServer, admits
 from genelab.viewer.session import Session
-from genelab.viewer.stage import parts, tiles
+from genelab.viewer.stage import _solid, parts, tiles
 from genelab.viewer.web import WebViewer
 from task_sample import SAMPLE
 
@@ -170,6 +170,19 @@ def test_meshes_cover_the_shapes_that_mujoco_draws(task: str) -> None:
             assert (away <= model.geom_rbound[geoms] + 1e-3).any(axis=1).all()  # inside some geom's ball
             assert (away.min(axis=0) <= model.geom_rbound[geoms] + 1e-3).all()  # and something of every geom
         assert all(faces.max() < len(vertices) for vertices, faces in meshes)
+
+
+def test_solids_have_the_extent_and_nearly_the_volume_of_the_shapes() -> None:
+    x, y, z = 0.3, 0.2, 0.5
+    ball = 4 / 3 * np.pi * x**3
+    volumes = {"BOX": 8 * x * y * z, "CYLINDER": 2 * np.pi * x**2 * y, "CAPSULE": 2 * np.pi * x**2 * y + ball}
+    volumes |= {"SPHERE": ball, "ELLIPSOID": 4 / 3 * np.pi * x * y * z}
+    extents = {"CYLINDER": (x, x, y), "CAPSULE": (x, x, x + y), "SPHERE": (x, x, x)}
+    for name, volume in volumes.items():
+        vertices, faces = _solid(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"), np.array((x, y, z)))
+        a, b, c = vertices[faces].transpose(1, 0, 2)
+        assert abs((a * np.cross(b, c)).sum()) / 6 == pytest.approx(volume, rel=0.03)
+        np.testing.assert_allclose(vertices.max(axis=0), extents.get(name, (x, y, z)), atol=1e-9)
 
 
 def test_the_squares_of_a_terrain_have_its_heights() -> None:

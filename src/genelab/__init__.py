@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "genelab.core.errors": "UserError",
-    "genelab.core.registry": "TaskSpec register",
+    "genelab.core.registry": "TaskSpec find register",
     "genelab.envs": (
         "ActionTerm ActionTermCfg BodyRef BodyRefs CommandTerm CommandTermCfg ContactRef CurriculumTermCfg "
         "DoneTermCfg Entity EntityRef EventTermCfg GoalCfg JointRef JointRefs ManagerBasedEnv ManagerBasedEnvCfg "

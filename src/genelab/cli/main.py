@@ -11,6 +11,7 @@ import typer
 
 from genelab import __version__
 from genelab.cli import campaign, project
+from genelab.cli.options import ARGUMENTS
 from genelab.cli.plain import allow_all_text
 from genelab.core.errors import RunStopped, UserError, hint
 from genelab.core.registry import load
@@ -68,6 +69,7 @@ _OVERRIDE = re.compile(r"--(?P<path>[A-Za-z_][\w-]*(\.[\w-]+)+)(=(?P<value>.*))?
 def _options(
     ctx: typer.Context, version: bool = typer.Option(False, "--version", help="Show the version and exit.")
 ) -> None:
+    ctx.meta[ARGUMENTS], ctx.obj = ctx.obj
     if version:
         say(f"genelab {__version__}")
     elif ctx.invoked_subcommand is None:
@@ -110,7 +112,7 @@ def run(arguments: list[str]) -> int:
         command = next((word for word in words if not word.startswith("-")), None)
         if overrides and command not in WITH_OVERRIDES:
             raise UserError(f"'{command}' takes no config overrides such as --{overrides[0][0]}")
-        result = typer.main.get_command(app).main(words, "genelab", standalone_mode=False, obj=overrides)
+        result = typer.main.get_command(app).main(words, "genelab", standalone_mode=False, obj=(arguments, overrides))
         return result if isinstance(result, int) else 0
     except UserError as error:
         return _fail(error, 2)

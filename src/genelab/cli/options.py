@@ -14,6 +14,8 @@ from genelab.rl.backends import BACKENDS
 SIMULATION, PICTURES = "Simulation", "Pictures"
 """Panels of the help."""
 LOCALHOST = "127.0.0.1"
+ARGUMENTS = "genelab.arguments"
+"""What the user typed, in the context of a command (``ctx.meta``); ``ctx.obj`` is the overrides among it."""
 
 Complete = Callable[[], Sequence[str]]
 """Says what a shell offers."""

@@ -1,14 +1,13 @@
 """genelab train"""
 
 import shlex
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from genelab.cli.options import Dt, Gpu, Headless, Sim, Task, Vis, backend, option, preset, shortcuts
+from genelab.cli.options import ARGUMENTS, Dt, Gpu, Headless, Sim, Task, Vis, backend, option, preset, shortcuts
 from genelab.core.errors import UserError
 from genelab.experiment.console import say
 from genelab.experiment.run.logs import LOGGERS
@@ -72,7 +71,7 @@ def train(
             if value is not None:
                 raise UserError(f"{flag} has no place beside --resume: the run keeps its settings")
         return _report(*training.resume(task, resume, overrides, say))
-    command = shlex.join(["genelab", *sys.argv[1:]])
+    command = shlex.join(["genelab", *ctx.meta[ARGUMENTS]])
     settings = {"episodes": eval_episodes, "num_envs": eval_num_envs, "seed": eval_seed}
     evaluation = _evaluation(eval_every, settings)
     request = training.TrainRequest(

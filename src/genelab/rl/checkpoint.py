@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rsl_rl.modules import HiddenState
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -115,7 +114,7 @@ def check_tensors(expected: dict[str, Any], state: Any) -> None:
             raise unknown("entry", str(name), expected)
 
 
-def stored_hidden_state(memory: Any, name: str, rnn: nn.RNNBase, num_envs: int) -> HiddenState:
+def stored_hidden_state(memory: Any, name: str, rnn: nn.RNNBase, num_envs: int) -> Any:
     """What a recurrent network remembers of the running episodes; None before the first step."""
     value = memory[name]
     if value is None:

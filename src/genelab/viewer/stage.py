@@ -87,19 +87,26 @@ def _triangles(rows: int, columns: int) -> np.ndarray:
 
 
 def _solid(kind: int, size: np.ndarray) -> Mesh:
-    """A primitive of MuJoCo around its own origin."""
-    from trimesh import creation
-
+    """A primitive of MuJoCo around its own origin: rings from its lower to its upper end. A box has rings of four."""
+    box, flat = kind == _KIND.mjGEOM_BOX, kind in (_KIND.mjGEOM_BOX, _KIND.mjGEOM_CYLINDER)
+    sides, upper = 4 if box else 24, np.linspace(0.0, math.pi / 2, 7)
+    angles = np.concatenate((-upper[::-1], upper))
+    radius, height = (np.array((0, 1, 1, 0)), np.array((-1, -1, 1, 1))) if flat else (np.cos(angles), np.sin(angles))
+    turns = math.pi / 4 + np.arange(sides) * 2 * math.pi / sides
+    ring = np.stack((np.cos(turns), np.sin(turns)), axis=1) * (math.sqrt(2) if box else 1)  # of a box, its corners
+    rings = np.dstack((radius[:, None, None] * ring, np.broadcast_to(height[:, None], (len(height), sides))))
     if kind == _KIND.mjGEOM_CAPSULE:
-        made = creation.capsule(radius=size[0], height=2 * size[1], count=(12, 16))
-        return made.vertices - made.bounds.mean(axis=0), made.faces
-    if kind in (_KIND.mjGEOM_BOX, _KIND.mjGEOM_CYLINDER):
-        box = kind == _KIND.mjGEOM_BOX
-        made = creation.box(2 * size) if box else creation.cylinder(radius=size[0], height=2 * size[1])
-        corners = made.vertices[made.faces].reshape(-1, 3)  # of its own for every face, so that edges are sharp
-        return corners, np.arange(len(corners)).reshape(-1, 3)
-    ball = creation.icosphere(subdivisions=2)
-    return ball.vertices * (size if kind == _KIND.mjGEOM_ELLIPSOID else size[0]), ball.faces
+        rings = rings * size[0] + np.repeat((-1, 1), len(upper))[:, None, None] * (0, 0, size[1])
+    elif kind in (_KIND.mjGEOM_BOX, _KIND.mjGEOM_ELLIPSOID):
+        rings = rings * size
+    else:
+        rings = rings * ((size[0], size[0], size[1]) if kind == _KIND.mjGEOM_CYLINDER else size[0])
+    vertices, faces = rings.reshape(-1, 3), _triangles(len(rings), sides + 1)
+    faces = faces // (sides + 1) * sides + faces % (sides + 1) % sides  # the end of a ring is its beginning
+    if flat:
+        vertices = vertices[faces].reshape(-1, 3)  # of its own for every face, so that edges are sharp
+        faces = np.arange(len(vertices)).reshape(-1, 3)
+    return vertices, faces
 
 
 def _mesh(model: mujoco.MjModel, geom: int) -> Mesh:
