@@ -46,6 +46,16 @@ def test_the_help_of_a_command_has_an_example_and_fits_a_screen(name: str, help_
     assert ("--overrides" in text) == (name in WITH_OVERRIDES)
 
 
+@pytest.mark.parametrize("name", ["", *ALL])
+def test_on_a_screen_of_100_columns_help_has_at_most_50_lines(
+    name: str, help_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = help_of(*name.split()).splitlines()
+    assert len(lines) <= 50
+    assert max(map(len, lines)) <= 100
+
+
 def test_the_options_of_training_are_grouped(help_of: Callable[..., str]):
     groups = {"Arguments", "Options", "Runs and seeds", "Simulation", "Evaluation during training", "Pictures"}
     assert set(PANEL.findall(help_of("train"))) == groups
