@@ -13,7 +13,7 @@ from genelab.envs import (
     ObservationTermCfg,
     RewardTermCfg,
 )
-from genelab.experiment.evaluate import EvalRequest, run_evaluation
+from genelab.experiment.evaluate import run_evaluation
 from genelab.experiment.export import ExportRequest, run_export
 from genelab.mdp import JointPositionActionCfg
 from two_carts import SPEC, TWO_CARTS, env_cfg
@@ -155,8 +155,7 @@ def test_a_resumed_environment_with_two_robots_continues_exactly():
 def test_a_task_with_two_robots_trains_evaluates_and_exports(tmp_path, offer, train_tiny):
     offer(SPEC)
     _, result = train_tiny(tmp_path / "run", task=TWO_CARTS)
-    request = EvalRequest(TWO_CARTS, result.checkpoint, episodes=8, num_envs=4)
-    evaluation = run_evaluation(request, say=lambda line: None)
+    evaluation = run_evaluation(TWO_CARTS, result.checkpoint, episodes=8, num_envs=4, say=lambda line: None)
     assert evaluation["metrics"]["return_mean"] > 0.0
     metadata = run_export(
         ExportRequest(TWO_CARTS, result.checkpoint, out=tmp_path / "policy.onnx", format="onnx"), say=lambda line: None

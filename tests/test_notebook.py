@@ -42,7 +42,7 @@ def test_without_opengl_it_shows_its_tables_only(env: gl.ManagerBasedRlEnv, monk
 
 
 def test_a_run_shows_its_report(trained_run: Path):
-    shown = gl.load_run(str(trained_run))._repr_html_()
+    shown = gl.RunReport(str(trained_run))._repr_html_()
     assert shown.startswith("<iframe srcdoc=")
     assert "Learning curves" in shown
     assert "<script" not in shown  # of the report, which stays in its frame
@@ -50,7 +50,7 @@ def test_a_run_shows_its_report(trained_run: Path):
 
 def test_a_path_without_a_run_is_an_error(tmp_path: Path):
     with pytest.raises(UserError, match="no run at"):
-        gl.load_run(tmp_path)
+        gl.RunReport(tmp_path)
 
 
 def test_the_cells_of_the_tutorial_run_and_show_what_is_stored():

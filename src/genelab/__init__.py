@@ -24,7 +24,7 @@ _PUBLIC = {
         "RewardTermCfg SensorRef SimulationCfg SiteRefs StatefulTerm SuccessTermCfg index_of match_joints owner_of"
     ),
     "genelab.engines.pictures": "Arrow Ball",
-    "genelab.experiment.report": "load_run",
+    "genelab.experiment.report": "RunReport",
     "genelab.rl.cfg": "RslRlDistributionCfg RslRlModelCfg RslRlOnPolicyRunnerCfg RslRlPpoCfg Sb3AgentCfg SkrlAgentCfg",
     "genelab.sensors": "ArraySensor ContactSensorCfg HeightScanCfg RaySensorCfg Sensor SensorCfg SensorHost",
     "genelab.sensors.rays": "ring",

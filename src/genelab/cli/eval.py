@@ -30,10 +30,10 @@ def evaluate(
 
     Example: genelab eval GeneLab-Inverted-Pendulum-v0 logs/…/model_final.pt --episodes 100 --out eval.json
     """
-    from genelab.experiment.evaluate import EvalRequest, run_evaluation
+    from genelab.experiment.evaluate import run_evaluation
 
     overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim)
-    request = EvalRequest(
+    record = run_evaluation(
         task,
         checkpoint,
         overrides,
@@ -44,8 +44,8 @@ def evaluate(
         noise=noise,
         max_steps=max_steps,
         out=out,
+        say=say,
     )
-    record = run_evaluation(request, say)
     metrics = record["metrics"]
     say(
         f"return_mean {metrics['return_mean']:.3f} ± {metrics['return_ci95']:.3f} (95 %), "

@@ -28,7 +28,7 @@ from genelab.core.stats import wilson
 from genelab.core.stored_config import check_record, refuse_unknown
 from genelab.engines import ENGINES
 from genelab.experiment import provenance
-from genelab.experiment.evaluate import EvalRequest, run_evaluation
+from genelab.experiment.evaluate import run_evaluation
 from genelab.experiment.inference import resolve_checkpoint
 from genelab.experiment.setup import Say
 from genelab.rl.backends import BACKENDS
@@ -123,15 +123,15 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
 
 def _measure(entry: dict[str, Any], episodes: int | None, say: Say) -> dict[str, Any]:
     """An entry with what was measured, or with ``failure`` and the reason why its policy could not be evaluated."""
-    asked = EvalRequest(
-        task=entry["task"],
-        checkpoint=Path(entry.pop("path")),
-        num_envs=entry.get("num_envs", 64),
-        episodes=entry.get("episodes", 100) if episodes is None else episodes,
-        seed=entry.get("seed", 0),
-    )
     try:
-        record = run_evaluation(asked, say=say)
+        record = run_evaluation(
+            entry["task"],
+            Path(entry.pop("path")),
+            num_envs=entry.get("num_envs", 64),
+            episodes=entry.get("episodes", 100) if episodes is None else episodes,
+            seed=entry.get("seed", 0),
+            say=say,
+        )
     except RunStopped as error:  # no reason to leave the others unjudged
         return {**entry, "failure": str(error)}
     lengths, success = record["episodes"]["length"], record["episodes"].get("success", ())

@@ -1,7 +1,5 @@
 """Evaluation of a checkpoint, written down with everything needed to repeat it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ from genelab.core.files import prepare_output, write_json, write_result
 from genelab.experiment import provenance
 from genelab.experiment.console import progress
 from genelab.experiment.inference import setup_policy
+from genelab.experiment.setup import Overrides, Say
 from genelab.rl.evaluator import evaluate, plan
 
 UNUSED_IN_EVAL = {
@@ -19,55 +18,45 @@ UNUSED_IN_EVAL = {
 }
 
 
-@dataclass(frozen=True)
-class EvalRequest:
-    """What the user asked to evaluate."""
-
-    task: str
-    checkpoint: Path
-    overrides: list[tuple[str, str]] = field(default_factory=list)
-    num_envs: int = 64
-    episodes: int = 100
-    seed: int = 0
-    deterministic: bool = True
-    noise: bool = True
-    max_steps: int | None = None
-    out: Path | None = None
-
-
-def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
-    """Evaluate and, if the request says where, write the result."""
-    protocol = plan(request.episodes, request.num_envs)
-    prepare_output(request.out)
-    overrides = list(request.overrides)
-    if not request.noise:
-        overrides.append(("env.observations.policy.noise", "false"))
+def run_evaluation(
+    task: str,
+    checkpoint: Path,
+    overrides: Overrides = (),
+    *,
+    num_envs: int = 64,
+    episodes: int = 100,
+    seed: int = 0,
+    deterministic: bool = True,
+    noise: bool = True,
+    max_steps: int | None = None,
+    out: Path | None = None,
+    say: Say = print,
+) -> dict[str, Any]:
+    """Evaluate and, if `out` says where, write the result."""
+    protocol = plan(episodes, num_envs)
+    prepare_output(out)
+    if not noise:
+        overrides = [*overrides, ("env.observations.policy.noise", "false")]
     setup, inference, source = setup_policy(
-        request.task,
-        request.checkpoint,
-        overrides,
-        seed=request.seed,
-        num_envs=protocol.num_envs,
-        unused=UNUSED_IN_EVAL,
-        say=say,
+        task, checkpoint, overrides, seed=seed, num_envs=protocol.num_envs, unused=UNUSED_IN_EVAL, say=say
     )
     with progress("evaluation", protocol.episodes, "episode") as row:
         measured = evaluate(
             inference.env,
             inference.policy,
             protocol.episodes_per_env,
-            seed=request.seed,
-            deterministic=request.deterministic,
-            max_steps=request.max_steps,
+            seed=seed,
+            deterministic=deterministic,
+            max_steps=max_steps,
             watch=lambda ended, mean: row.update(ended, f"return {mean:.2f}"),
         )
     inference.env.close()
     record = {
-        "task": request.task,
-        "checkpoint": str(request.checkpoint),
+        "task": task,
+        "checkpoint": str(checkpoint),
         **measured,
-        "seed": request.seed,
-        "deterministic": request.deterministic,
+        "seed": seed,
+        "deterministic": deterministic,
         "noise": setup.env_cfg.observations["policy"].noise,
         "num_envs": protocol.num_envs,
         "episodes_per_env": protocol.episodes_per_env,
@@ -77,6 +66,6 @@ def run_evaluation(request: EvalRequest, say: Callable[[str], None] = print) -> 
         **provenance.stamp(),
         "trained": {key: source.get(key) for key in ("seed", "preset", "engine", "backend", "git_commit")},
     }
-    if request.out is not None:
-        write_result(request.out, lambda path: write_json(path, record))
+    if out is not None:
+        write_result(out, lambda path: write_json(path, record))
     return record

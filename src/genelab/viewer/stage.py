@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import mujoco
@@ -161,9 +162,10 @@ class Stage:
         lines, points = np.zeros((0, 2, 3)), np.zeros((0, 3))
         self._tips = scene.add_arrows(f"{ROOT}/tips", lines, COMMAND, shaft_radius=0.015, head_radius=0.04)
         self._bends = scene.add_line_segments(f"{ROOT}/bends", lines, COMMAND, thickness=0.03)
-        self._balls = scene.add_point_cloud(f"{ROOT}/balls", points, COMMAND, point_size=0.05, precision="float32")
+        dots = partial(scene.add_point_cloud, points=points, point_shape="circle", precision="float32")
+        self._balls = dots(f"{ROOT}/balls", colors=COMMAND, point_size=0.05)
         self._forces = scene.add_arrows(f"{ROOT}/forces", lines, FORCE, shaft_radius=0.01, head_radius=0.025)
-        self._scans = scene.add_point_cloud(f"{ROOT}/scans", points, SCAN, point_size=0.03, precision="float32")
+        self._scans = dots(f"{ROOT}/scans", colors=SCAN, point_size=0.03)
 
     def show(self) -> None:
         """Bring the scene to the present state."""

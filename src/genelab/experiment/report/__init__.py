@@ -46,7 +46,7 @@ def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
 
 
 class RunReport:
-    """A run, or several seeds of one, that notebooks show as its report."""
+    """A run, or several seeds of one, as it is on disk. A notebook shows it as its report."""
 
     def __init__(self, directory: str | Path):
         self.entry = load_entries([Path(directory)])[0]
@@ -54,11 +54,6 @@ class RunReport:
     def _repr_html_(self) -> str:
         page = escape(report_page([self.entry]))
         return f'<iframe srcdoc="{page}" width="100%" height="800" frameborder="0"></iframe>'
-
-
-def load_run(directory: str | Path) -> RunReport:
-    """A run, or several seeds of one, as it is on disk. A notebook shows it as its report."""
-    return RunReport(directory)
 
 
 def report_page(entries: Sequence[Entry]) -> str:
