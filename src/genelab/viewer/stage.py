@@ -91,7 +91,7 @@ def _solid(kind: int, size: np.ndarray) -> Mesh:
     """A primitive of MuJoCo around its own origin: rings from its lower to its upper end. A box has rings of four."""
     box, flat = kind == _KIND.mjGEOM_BOX, kind in (_KIND.mjGEOM_BOX, _KIND.mjGEOM_CYLINDER)
     sides, upper = 4 if box else 24, np.linspace(0.0, math.pi / 2, 7)
-    angles = np.concatenate((-upper[::-1], upper))
+    angles = np.concatenate((-upper[::-1], upper[0 if kind == _KIND.mjGEOM_CAPSULE else 1 :]))  # it has two middles
     radius, height = (np.array((0, 1, 1, 0)), np.array((-1, -1, 1, 1))) if flat else (np.cos(angles), np.sin(angles))
     turns = math.pi / 4 + np.arange(sides) * 2 * math.pi / sides
     ring = np.stack((np.cos(turns), np.sin(turns)), axis=1) * (math.sqrt(2) if box else 1)  # of a box, its corners
