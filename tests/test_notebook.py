@@ -59,7 +59,7 @@ def test_the_cells_of_the_tutorial_run_and_show_what_is_stored():
     made = make["executed"](stored)
     assert _kinds(made) == _kinds(stored)
     assert {"image/png", "text/html", "stream"} <= {kind for cell in _kinds(made) for kind in cell}
-    assert "genelab train GeneLab-Inverted-Pendulum-v0 --seed 1" in json.dumps(made)  # the report says what was run
+    assert "genelab train GeneLab-Inverted-Pendulum-v0 " in json.dumps(made)  # the report says what was run
 
 
 def _kinds(notebook: dict[str, Any]) -> list[list[str]]:
