@@ -18,6 +18,7 @@ Every draw comes from a named stream, so none depends on this order.
 """
 
 import io
+import math
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,6 @@ from genelab.envs import managers
 from genelab.envs.cfg import ManagerBasedEnvCfg, ManagerBasedRlEnvCfg
 from genelab.envs.entity import Entity
 from genelab.envs.episodes import EpisodeStats, FinishedEpisodes
-from genelab.envs.faults import all_finite, find_fault
 from genelab.envs.goal import Goal
 from genelab.envs.managers.base import Manager
 from genelab.envs.spawn import Spawn, WorldGroups
@@ -324,8 +324,21 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
     def _note_faults(self, rewards: Tensor | None = None) -> None:
         """Remember the first term that is not finite. Training stops for it; who only steps is left to go on."""
         seen = self.obs.values() if rewards is None else (rewards, *self.obs.values())
-        if self.not_finite is None and not all_finite(seen):
-            self.not_finite = find_fault(self, rewards is not None)
+        # The sum is cheap to ask for in every step. Large values may overflow in it although each is finite.
+        if self.not_finite is None and not math.isfinite(float(sum(part.sum() for part in seen))):
+            self.not_finite = self._find_fault(rewards is not None)
+
+    def _find_fault(self, rewards: bool) -> str | None:
+        """What is NaN or infinite, in words: the actions, else a reward term if `rewards`, else an observation term."""
+        if not bool(self.action_manager.action.isfinite().all()):
+            return "the policy's actions"
+        if rewards and (name := self.reward_manager.not_finite()) is not None:
+            return f"reward term '{name}'"
+        for group in self.observation_manager.groups.values():
+            bad = (~self.obs[group.name].isfinite()).flatten(1).any(dim=0).nonzero()
+            if len(bad):
+                return f"observation term '{group.name}.{group.term_at(int(bad[0]))}'"
+        return None
 
     def _success(self) -> Tensor:
         if self._success_term is None:
