@@ -13,7 +13,7 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.inference import Say, load_policy
 from genelab.experiment.play import PlayRequest, ZeroPolicy, show
 from genelab.experiment.run.directory import Run
-from genelab.experiment.run.reading import read_run
+from genelab.experiment.run.reading import RunData
 from genelab.experiment.setup import evaluation_cfg
 from genelab.rl.checkpoint import read_checkpoint, saved_checkpoints
 from genelab.viewer.session import Plots, Session
@@ -68,7 +68,7 @@ class Follower:
 
     def _look(self) -> None:
         if self._is_new(self._directory / METRICS_FILE):
-            rows = read_run(self._directory, notes=[]).rows
+            rows = RunData(self._directory, notes=[]).rows
             for title, key in CURVES.items():
                 points = [(row["iteration"], y) for row in rows if (y := finite(row.get(key))) is not None]
                 x, y = np.array(points or [(0, 0)], np.float64).T.copy()

@@ -19,7 +19,7 @@ from genelab.experiment.launch import log_file
 from genelab.experiment.pages.numbers import si
 from genelab.experiment.run.lock import holder
 from genelab.experiment.run.metrics import SCORE, WINDOW, total_reward_ma
-from genelab.experiment.run.reading import RunData, read_run, read_summary, unique
+from genelab.experiment.run.reading import RunData, read_summary, unique
 from genelab.experiment.run.summary import spread
 
 STATES = ("done", "running", "stopped", "failed", "queued")
@@ -159,7 +159,7 @@ def _fault(log: Path) -> str:
 @functools.lru_cache(maxsize=1024)
 def _read(directory: Path, *changed: int) -> RunData | None:
     """A run, read again only when one of its files has changed."""
-    return read_run(directory, []) if changed[0] else None
+    return RunData(directory, []) if changed[0] else None
 
 
 def run_table(runs: Iterable[RunState]) -> Table:

@@ -10,7 +10,7 @@ from genelab.core.run_files import RUN_FILE
 from genelab.core.table import Table
 from genelab.experiment.console import duration
 from genelab.experiment.run.lock import holder
-from genelab.experiment.run.reading import NOTHING_YET, RunData, read_run
+from genelab.experiment.run.reading import NOTHING_YET, RunData
 
 COLUMNS = ("run", "task", "preset", "seed", "status", "return", "interval", "measured", "steps/s", "age")
 LARGEST_FIRST = ("return", "steps/s")
@@ -29,7 +29,7 @@ def list_runs(directory: Path, sort: str = "age") -> tuple[list[dict[str, Any]],
     records, notes = [], []
     for file in sorted(directory.rglob(RUN_FILE)):
         try:
-            records.append(_describe(read_run(file.parent, notes), directory))
+            records.append(_describe(RunData(file.parent, notes), directory))
         except (UserError, OSError) as error:
             notes.append(f"left out: {error}")
     known = [record for record in records if record[sort] is not None]

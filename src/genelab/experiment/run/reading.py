@@ -65,25 +65,33 @@ SUMMARY: dict[str, Any] = {
 NOTHING_YET = "no iteration has been recorded yet"
 
 
-@dataclass(frozen=True)
 class RunData:
-    """One run as it is on disk."""
+    """One run as it is on disk. What is missing or not readable is added to `notes`."""
 
-    name: str
-    """``seed 1``, unless the run does not know its seed."""
-    directory: Path
-    meta: dict[str, Any]
-    """run.json."""
-    rows: list[dict[str, Any]]
-    """metrics.jsonl, one dict per iteration, in order."""
-    evaluation: dict[str, Any] | None
-    """eval.json."""
-    evaluations: list[dict[str, Any]]
-    """The evaluations made during training."""
-    config: dict[str, Any]
-    """Dotted path to value, of the environment and the agent."""
-    recorded_at: str
-    """When the last iteration was written down, UTC; empty if none was."""
+    def __init__(self, directory: Path, notes: list[str]):
+        path, log = directory / RUN_FILE, directory / METRICS_FILE
+        self.directory = directory
+        self.meta: dict[str, Any] = read_json(path)
+        """run.json."""
+        check_record(f"'{path}' is not the record of a genelab run", self.meta, RECORD)
+        self.name = f"seed {self.meta['seed']}" if "seed" in self.meta else directory.name
+        """``seed 1``, unless the run does not know its seed."""
+        rows, self.evaluations = (_read_lines(directory / name, notes, self.meta) for name in LINE_FILES)
+        """The evaluations made during training."""
+        self.rows = list({row.get("iteration", index): row for index, row in enumerate(rows)}.values())
+        """metrics.jsonl, one dict per iteration, in order."""
+        if not rows:
+            notes.append(f"{directory}: {NOTHING_YET}")
+        self.config: dict[str, Any] = {}
+        """Dotted path to value, of the environment and the agent."""
+        for name, file in (("env", ENV_FILE), ("agent", AGENT_FILE)):
+            params = _read_record(directory / file, {}, notes)
+            self.config |= flatten(params, name) if params else {}
+        self.evaluation = _read_record(directory / EVAL_FILE, EVALUATION, notes) or None
+        """eval.json."""
+        written = datetime.fromtimestamp(log.stat().st_mtime, UTC) if log.exists() else None
+        self.recorded_at = written.isoformat(timespec="seconds") if written else ""
+        """When the last iteration was written down, UTC; empty if none was."""
 
     @property
     def status(self) -> str:
@@ -186,33 +194,7 @@ def _load_entry(directory: Path, label: str) -> Entry:
     summary = read_summary(directory, notes)
     if summary.get("failed"):
         notes.append(f"{directory}: seeds that failed: {', '.join(map(str, summary['failed']))}")
-    return Entry(label, directory, [read_run(home, notes) for home in homes], summary, notes)
-
-
-def read_run(directory: Path, notes: list[str]) -> RunData:
-    """One run; what is missing or not readable is added to `notes`."""
-    path = directory / RUN_FILE
-    meta = read_json(path)
-    check_record(f"'{path}' is not the record of a genelab run", meta, RECORD)
-    rows, evaluations = (_read_lines(directory / name, notes, meta) for name in LINE_FILES)
-    if not rows:
-        notes.append(f"{directory}: {NOTHING_YET}")
-    config: dict[str, Any] = {}
-    for name, file in (("env", ENV_FILE), ("agent", AGENT_FILE)):
-        params = _read_record(directory / file, {}, notes)
-        config |= flatten(params, name) if params else {}
-    log = directory / METRICS_FILE
-    written = datetime.fromtimestamp(log.stat().st_mtime, UTC) if log.exists() else None
-    return RunData(
-        name=f"seed {meta['seed']}" if "seed" in meta else directory.name,
-        directory=directory,
-        meta=meta,
-        rows=list({row.get("iteration", index): row for index, row in enumerate(rows)}.values()),
-        evaluation=_read_record(directory / EVAL_FILE, EVALUATION, notes) or None,
-        evaluations=evaluations,
-        config=config,
-        recorded_at=written.isoformat(timespec="seconds") if written else "",
-    )
+    return Entry(label, directory, [RunData(home, notes) for home in homes], summary, notes)
 
 
 def read_summary(directory: Path, notes: list[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from genelab.core.table import Table
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run.directory import Run
 from genelab.experiment.run.metrics import ReturnCurve, consistency, run_metrics
-from genelab.experiment.run.reading import RunData, read_run
+from genelab.experiment.run.reading import RunData
 from genelab.experiment.setup import evaluation_cfg
 from genelab.rl.backends import unit_of
 from genelab.rl.evaluator import RandomPolicy, evaluate
@@ -73,7 +73,7 @@ def _find_runs(parent: Path) -> tuple[dict[int, RunData | None], list[str]]:
         raise UserError(f"'{parent}' {what}: a summary is over the directory of several seeds")
     notes: list[str] = []
     homes = {seed: seed_directory(parent, seed) for seed in seeds}
-    return {seed: read_run(home, notes) if (home / RUN_FILE).exists() else None for seed, home in homes.items()}, notes
+    return {seed: RunData(home, notes) if (home / RUN_FILE).exists() else None for seed, home in homes.items()}, notes
 
 
 def differences(config: dict[str, Any], other: dict[str, Any]) -> list[str]:
