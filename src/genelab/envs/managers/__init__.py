@@ -6,7 +6,7 @@ from genelab.envs.managers.command import CommandManager as CommandManager
 from genelab.envs.managers.command import CommandTerm as CommandTerm
 from genelab.envs.managers.curriculum import CurriculumManager as CurriculumManager
 from genelab.envs.managers.event import EventManager as EventManager
-from genelab.envs.managers.metrics import MetricsManager as MetricsManager
 from genelab.envs.managers.observation import ObservationManager as ObservationManager
+from genelab.envs.managers.reward import MetricsManager as MetricsManager
 from genelab.envs.managers.reward import RewardManager as RewardManager
 from genelab.envs.managers.termination import TerminationManager as TerminationManager

@@ -1,4 +1,4 @@
-"""Rewards: a weighted sum of terms, times the control time step."""
+"""Rewards, a weighted sum of terms times the control time step; and metrics, which are averaged over each episode."""
 
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,16 @@ class RewardManager(SummingManager):
 
     def _weight(self, cfg: RewardTermCfg) -> float:
         return cfg.weight if cfg.ramp is None else cfg.weight * cfg.ramp.factor(self._env.step_count)
+
+
+class MetricsManager(SummingManager):
+    """Sums each metric over the running episode."""
+
+    kind, title = "metric", "metrics"
+
+    def step(self) -> None:
+        for row, term in enumerate(self.terms):
+            self.episode_sums[row] += term()
 
 
 def _ramp(cfg: RewardTermCfg) -> str | None:
