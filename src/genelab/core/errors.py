@@ -20,12 +20,12 @@ class Diverged(RunStopped):
 
 @contextmanager
 def about(what: Path | str) -> Iterator[None]:
-    """Say at the beginning of errors which file, or what in words, led to them."""
+    """Say at the beginning of errors which file, or what in words, led to them; nothing if that is empty."""
     try:
         yield
     except UserError as error:
         label = f"'{what}'" if isinstance(what, Path) else what
-        raise UserError(f"{label}: {error}") from error
+        raise UserError(f"{label}: {error}" if label else str(error)) from error
 
 
 def reason(error: Exception) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from genelab.core.config import CLASS_KEY, dict_value_type, field_types, members
-from genelab.core.errors import UserError, hint
+from genelab.core.errors import UserError, about, hint
 from genelab.core.overrides import fit, type_name
 from genelab.core.ranges import check
 from genelab.core.registry import packages
@@ -67,7 +67,8 @@ def _dict_from(declared: Any, data: dict[Any, Any], path: str) -> Any:
             raise _misfit(path, f"expected {type_name(declared)}, got a dict")
         value_type = dict_value_type(declared)
         return {key: from_dict(value_type, item, f"{below}{key}") for key, item in data.items()}
-    cls: Any = _named(path, config_class, data[CLASS_KEY], expected) if CLASS_KEY in data else expected[0]
+    with about(path):
+        cls: Any = config_class(data[CLASS_KEY], expected) if CLASS_KEY in data else expected[0]
     declared_types = field_types(cls)
     fields = {field.name: field for field in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
@@ -79,7 +80,8 @@ def _dict_from(declared: Any, data: dict[Any, Any], path: str) -> Any:
         kind = next((m for m in members(declared_types[name]) if Callable in (m, typing.get_origin(m))), None)
         if kind is not None and item is not None:
             returns = (*typing.get_args(kind), Any)[1] if typing.get_args(kind) else Any
-            values[name] = _named(f"{below}{name}", function, item, fields[name].metadata, returns)
+            with about(f"{below}{name}"):
+                values[name] = function(item, fields[name].metadata, returns)
         else:
             values[name] = from_dict(declared_types[name], item, f"{below}{name}")
     for name, field in fields.items():
@@ -88,13 +90,6 @@ def _dict_from(declared: Any, data: dict[Any, Any], path: str) -> Any:
     for name, value in values.items():
         check(f"{below}{name}", value, declared_types[name])
     return cls(**values)
-
-
-def _named(path: str, find: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return find(*arguments)
-    except UserError as error:
-        raise _misfit(path, str(error)) from error
 
 
 def _misfit(path: str, reason: str) -> UserError:
