@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from genelab import __version__
+from genelab.core.ranges import finite
 from genelab.experiment.pages import numbers
 from genelab.experiment.provenance import now
 
@@ -82,5 +83,6 @@ def colour(index: int) -> str:
 def _environment() -> Environment:
     environment = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=True, undefined=StrictUndefined)
     environment.loader = PackageLoader(__name__)
-    environment.filters |= {"colour": colour, "number": numbers.number, "signed": numbers.signed}
+    shown = (numbers.number, numbers.signed, numbers.plus_minus, numbers.percent, numbers.mean_with_interval)
+    environment.filters |= {function.__name__: function for function in (colour, finite, *shown)}
     return environment

@@ -3,6 +3,9 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
+
+from genelab.core.ranges import finite
 
 DASH = "–"
 """Stands where there is no value."""
@@ -43,6 +46,12 @@ def plus_minus(mean: float, half_width: float) -> str:
         return f"{number(mean)} ± {number(half_width, 2)}"
     decimals = max(0, decimals)
     return _minus(f"{mean:.{decimals}f} ± {half_width:.{decimals}f}")
+
+
+def mean_with_interval(record: dict[str, Any]) -> str:
+    """``return_mean`` of a record with ``return_ci95``, as far as it has them."""
+    mean, spread = finite(record.get("return_mean")), finite(record.get("return_ci95"))
+    return number(mean) if mean is None or spread is None else plus_minus(mean, spread)
 
 
 def percent(value: float | None) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 from genelab.core.config import flatten
 from genelab.core.ranges import finite
 from genelab.core.stats import summarize
-from genelab.experiment.pages import Cell, Section, Table, named
-from genelab.experiment.pages.numbers import DASH, number, percent, plus_minus, si
+from genelab.experiment.pages import Section, Table, named
+from genelab.experiment.pages.numbers import DASH, mean_with_interval, number, percent, plus_minus, si
 from genelab.experiment.report.curves import WIDE, figure, legend, of_evaluations
-from genelab.experiment.report.results import evaluated, mean_with_interval, over_runs
+from genelab.experiment.report.results import evaluated, over_runs
 from genelab.experiment.run.reading import Entry, RunData, unique
 
 GROUPS = {"reward_terms": "Reward term", "task": "Task metric", "terminations": "Termination"}
@@ -23,7 +23,7 @@ def evaluation(entries: Sequence[Entry]) -> Section | None:
     records = [run.evaluation for entry in entries for run in entry.runs if run.evaluation is not None]
     protocols = unique(tuple(str(record.get(key)) for key in PROTOCOL) for record in records)
     data = {
-        "final": _final(entries) if records else None,
+        "final": [_policies(entry) for entry in entries] if records else None,
         "same_protocol": len(protocols) < 2,
         "terms": _terms(entries),
         "figure": figure(entries, "Return in evaluations", of_evaluations, WIDE),
@@ -33,44 +33,11 @@ def evaluation(entries: Sequence[Entry]) -> Section | None:
     return Section("evaluation", "Evaluation", data) if any(data[k] for k in ("final", "terms", "figure")) else None
 
 
-def _final(entries: Sequence[Entry]) -> Table:
-    several = len(entries) > 1
-    head = ["Policy", "Return", "Std. deviation", "Episode length", "Success rate"]
-    head += ["Episodes", "Seed", "Actions", "Noise", "Engine"]
-    rows: list[list[object]] = []
-    for index, entry in enumerate(entries):
-        runs = [run for run in entry.runs if run.evaluation is not None]
-        name = entry.label if several else ""
-        rows += [_policy_row(named(index, f"{name} {run.name}".strip(), several), run) for run in runs]
-        if len(runs) > 1:
-            text = f"{name} mean over {len(runs)} seeds".strip()
-            rows.append(_mean_row(Cell(text, index if several else None, bold=True), runs))
-    return Table(head, rows)
-
-
-def _policy_row(name: Cell, run: RunData) -> list[object]:
-    record = run.evaluation or {}
-    episodes = record.get("num_episodes", DASH)
-    return [
-        name,
-        Cell(mean_with_interval(run.evaluated), bold=True),
-        number(evaluated("return_std")(run), 3),
-        number(evaluated("length_mean")(run)),
-        percent(evaluated("success_rate")(run)),
-        episodes if record.get("complete", True) else f"{episodes} (cut short)",
-        record.get("seed", DASH),
-        {True: "deterministic", False: "sampled"}.get(record.get("deterministic"), DASH),  # type: ignore[arg-type]
-        {True: "on", False: "off"}.get(record.get("noise"), DASH),  # type: ignore[arg-type]
-        record.get("engine", DASH),
-    ]
-
-
-def _mean_row(name: Cell, runs: list[RunData]) -> list[object]:
-    keys = ("return_mean", "length_mean", "success_rate")
-    stats, lengths, successes = (over_runs(runs, evaluated(key)) for key in keys)
-    mean, std = (plus_minus(stats.mean, stats.ci95), number(stats.std, 3)) if stats else (DASH, DASH)
-    means = [number(lengths and lengths.mean), percent(successes and successes.mean)]
-    return [name, Cell(mean, bold=True), std, *means, *[""] * len(PROTOCOL)]
+def _policies(entry: Entry) -> dict[str, Any]:
+    """The policies of an entry that were evaluated, and means over them."""
+    runs = [run for run in entry.runs if run.evaluation is not None]
+    over = {key: over_runs(runs, evaluated(key)) for key in ("return_mean", "length_mean", "success_rate")}
+    return {"label": entry.label, "runs": runs, "over": over}
 
 
 def _terms(entries: Sequence[Entry]) -> Table | None:

@@ -9,7 +9,7 @@ from typing import Any
 from genelab.core.ranges import finite
 from genelab.core.stats import Summary, summarize
 from genelab.experiment.pages import Cell, Section, Table, named
-from genelab.experiment.pages.numbers import DASH, duration, number, percent, plus_minus, si
+from genelab.experiment.pages.numbers import DASH, duration, mean_with_interval, number, percent, plus_minus, si
 from genelab.experiment.run.reading import Entry, RunData, unique
 
 
@@ -54,12 +54,6 @@ def show_result(entry: Entry, result: Result) -> str:
     if found.n == 1 or result.show is not number:
         return result.show(found.mean)
     return plus_minus(found.mean, found.ci95)
-
-
-def mean_with_interval(record: dict[str, Any]) -> str:
-    """``return_mean`` of a record with ``return_ci95``, as far as it has them."""
-    mean, spread = finite(record.get("return_mean")), finite(record.get("return_ci95"))
-    return number(mean) if mean is None or spread is None else plus_minus(mean, spread)
 
 
 def key_figures(entries: Sequence[Entry]) -> dict[str, Any]:
