@@ -71,11 +71,10 @@ def write_demos(path: Path, demos: dict[str, Any]) -> None:
     write_atomic(path, write)
 
 
-def read_demos(path: Path, task: str, env: ManagerBasedRlEnv, groups: tuple[str, ...]) -> dict[str, Any]:
-    """The demonstrations in a file, or a `UserError` that says why they are not for this task and environment."""
+def read_demos(path: Path, task: str, env: ManagerBasedRlEnv, groups: tuple[str, ...]) -> dict[str, Tensor]:
+    """The arrays of a file by name, or a `UserError` that says why they are not for this task and environment."""
     arrays = _read_arrays(path)
-    scalars = {name: array.item() for name, array in arrays.items() if array.ndim == 0}
-    about = {name: scalars[name] for name in ("format", "task", "num_envs") if name in scalars}
+    about = {name: array.item() for name, array in arrays.items() if array.ndim == 0}
     if about.get("format") != FORMAT:
         raise UserError(f"'{path}' is not a file of demonstrations: its format is {about.get('format')}, not {FORMAT}")
     if about.get("task") != task:
@@ -95,7 +94,7 @@ def read_demos(path: Path, task: str, env: ManagerBasedRlEnv, groups: tuple[str,
     # The recording ends here, whatever the last episodes were about to do.
     ends = read["terminated"][-1] | read["truncated"][-1]
     read["truncated"][-1] |= ~ends
-    return _nested(about | read)
+    return read
 
 
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -115,18 +114,6 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
     except Exception as error:  # a damaged file fails in whatever way its bytes suggest
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"'{path}' is not a readable file of demonstrations: {reason}") from error
-
-
-def _nested(flat: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `flatten`: groups of a part, such as ``obs.policy``, in a dict of it."""
-    demos: dict[str, Any] = {}
-    for name, value in flat.items():
-        part, _, group = name.partition(".")
-        if group:
-            demos.setdefault(part, {})[group] = value
-        else:
-            demos[name] = value
-    return demos
 
 
 def _stacked(values: list[Any]) -> Any:

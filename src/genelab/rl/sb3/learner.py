@@ -212,7 +212,7 @@ class Sb3Learner(TimestepLearner):
         actions = (demos["actions"] / self.agent_cfg.off_policy.action_range).clamp(-1.0, 1.0)
         flags = demos["rewards"], demos["terminated"], demos["truncated"]
         for step in range(steps):
-            obs, after = ({g: demos[part][g][step] for g in self._groups} for part in ("obs", "next_obs"))
+            obs, after = ({g: demos[f"{part}.{g}"][step] for g in self._groups} for part in ("obs", "next_obs"))
             row = (actions[step], *(flag[step] for flag in flags))
             buffers.store(buffer, self._numpy(obs), self._numpy(after), *row)
             self._learn_statistics(obs)
