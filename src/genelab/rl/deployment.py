@@ -29,11 +29,7 @@ from genelab.rl.exporter import ports
 
 _JOINT_TYPES = {mujoco.mjtJoint.mjJNT_HINGE.value: "hinge", mujoco.mjtJoint.mjJNT_SLIDE.value: "slide"}
 WORLD, ROOT = "world", "root body"
-
-AXES = "along x, y, z"
-
-TURNS = "right-handed about x, y, z"
-
+AXES, TURNS = "along x, y, z", "right-handed about x, y, z"
 POSITION, JOINTS = "rad (hinge), m (slide)", "along or about robot.joint_axes"
 
 

@@ -37,25 +37,16 @@ class Script:
     """(T, N, A)"""
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """Something that is compared, up to a tolerance in its unit."""
-
-    unit: str
-    tolerance: float
-    relative: bool = False
-    """The tolerance is a share of the largest value in the source engine."""
-
-
 QUANTITIES = {
-    "joint position": Quantity("m or rad", 1e-3),
-    "joint velocity": Quantity("m/s or rad/s", 1e-2),
-    "base position": Quantity("m", 1e-3),
-    "base orientation": Quantity("rad", 1e-3),
-    "base velocity": Quantity("m/s or rad/s", 1e-2),
-    "actuator force": Quantity("N or N m", 0.01, relative=True),
-    "contact force": Quantity("N", 0.05, relative=True),
+    "joint position": ("m or rad", 1e-3, False),
+    "joint velocity": ("m/s or rad/s", 1e-2, False),
+    "base position": ("m", 1e-3, False),
+    "base orientation": ("rad", 1e-3, False),
+    "base velocity": ("m/s or rad/s", 1e-2, False),
+    "actuator force": ("N or N m", 0.01, True),
+    "contact force": ("N", 0.05, True),
 }
+"""What is compared: its unit, the tolerance in it, and whether that is a share of the source's largest value."""
 
 Motion = dict[str, np.ndarray]
 """Quantity to (T, N, d); ``qvel`` beside them, for attribution."""
@@ -140,13 +131,13 @@ def part(source: Motion, target: Motion, step_dt: float) -> dict[str, Any]:
 
 
 def _part(name: str, source: np.ndarray, target: np.ndarray, step_dt: float) -> dict[str, Any]:
-    quantity = QUANTITIES[name]
-    tolerance = quantity.tolerance * (max(float(np.abs(source).max()), 1e-9) if quantity.relative else 1.0)
+    unit, tolerance, relative = QUANTITIES[name]
+    tolerance *= max(float(np.abs(source).max()), 1e-9) if relative else 1.0
     error = _angles(source, target) if name == "base orientation" else np.abs(target - source).max(axis=2)  # (T, N)
     worst = error.max(axis=1)
     beyond = np.flatnonzero(~(worst <= tolerance))
     return {
-        "unit": quantity.unit,
+        "unit": unit,
         "tolerance": tolerance,
         "first_step": int(beyond[0]) + 1 if beyond.size else None,
         "first_time_s": float((beyond[0] + 1) * step_dt) if beyond.size else None,
