@@ -43,7 +43,9 @@ class Table:
         lines = [self.title] if self.title else []
         for number, row in enumerate(zip(*folded, strict=True)):
             for parts in zip_longest(*row, fillvalue=""):
-                lines.append((" " * GAP).join(map(_aligned, parts, widths, numeric)).rstrip())
+                cells = zip(parts, widths, numeric, strict=True)
+                aligned = [text.rjust(wide) if right else text.ljust(wide) for text, wide, right in cells]
+                lines.append((" " * GAP).join(aligned).rstrip())
             if number == 0:
                 lines.append("─" * (sum(widths) + GAP * (len(widths) - 1)))
         return "\n".join(lines)
@@ -113,10 +115,6 @@ def _folded(text: str, width: int) -> list[str]:
     if len(text) <= width and "\n" not in text:
         return [text]
     return [line for part in text.splitlines() for line in textwrap.wrap(part, width, break_on_hyphens=False) or [""]]
-
-
-def _aligned(text: str, width: int, right: bool) -> str:
-    return text.rjust(width) if right else text.ljust(width)
 
 
 def _is_number(text: str) -> bool:

@@ -24,7 +24,6 @@ from genelab.experiment.train import TrainRequest, resolve_training
 
 INTERVAL_S = 60.0
 """Time between two plain lines about a seed, where standard output is not a terminal."""
-
 TAIL = 16_384
 """Bytes at the end of a log that are read: more than one line of it."""
 

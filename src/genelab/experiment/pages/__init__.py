@@ -31,11 +31,6 @@ class Section:
     anchor: str = ""
     """What links to it say, if not its kind."""
 
-    @property
-    def link(self) -> str:
-        """Its place on the page."""
-        return self.anchor or self.kind.replace("_", "-")
-
 
 @dataclass(frozen=True)
 class Cell:

@@ -72,6 +72,9 @@ class Layout:
     """Whether every point has a dot."""
 
 
+SMALL = Layout(width=270, height=140, left=46)
+
+
 @dataclass(frozen=True)
 class Shape:
     """One SVG element."""
@@ -162,7 +165,8 @@ def line_plot(
     shapes.append(_path("cross", f"M0,{top}V{y.start:g}"))
     data = {"data-x": x.attribute, "data-y": y.attribute, "data-unit": axis}
     data |= {"data-percent": ""} if fraction else {}
-    return Plot(_in_words(name, curves), layout.width, layout.height, shapes, data)
+    ends = [f"{curve.label} ends at {curve.mean[1][-1]:.4g}" for curve in curves if len(curve.mean[1])]
+    return Plot(f"{name}: {'; '.join(ends)}" if ends else name, layout.width, layout.height, shapes, data)
 
 
 def forest(rows: Sequence[tuple[str, Sequence[Mark]]]) -> Plot:
@@ -294,8 +298,3 @@ def _text(text: str, x: object, y: object, look: str, dy: str | None = None) -> 
 
 def _dot(look: str, x: str, y: str, radius: float, title: str = "") -> Shape:
     return Shape("circle", {"class": look, "cx": x, "cy": y, "r": radius}, title=title)
-
-
-def _in_words(name: str, curves: Sequence[Curve]) -> str:
-    ends = [f"{curve.label} ends at {curve.mean[1][-1]:.4g}" for curve in curves if len(curve.mean[1])]
-    return f"{name}: {'; '.join(ends)}" if ends else name

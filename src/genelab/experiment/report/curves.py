@@ -9,13 +9,12 @@ import numpy as np
 from genelab.core.ranges import finite
 from genelab.experiment.pages import Cell, Section, named
 from genelab.experiment.pages.numbers import number, percent
-from genelab.experiment.pages.plots import Curve, Layout, Line, Plot, line_plot
+from genelab.experiment.pages.plots import SMALL, Curve, Layout, Line, Plot, line_plot
 from genelab.experiment.run.reading import Entry, RunData, unique
 
 HERO = Layout(width=660, height=400, left=52, bottom=28, x_ticks=6, y_ticks=6, x_label=True)
 WIDE = Layout(width=660, height=230, left=52, bottom=28, x_ticks=6, y_ticks=4, x_label=True, markers=True)
 SIDE = Layout(width=330, height=178, left=50, bottom=22, x_ticks=4, y_ticks=3)
-SMALL = Layout(width=270, height=140, left=46, bottom=22, x_ticks=3, y_ticks=3)
 
 MAIN = {"return_mean": "Return", "length_mean": "Episode length", "success_rate": "Success rate"}
 NOT_PLOTTED = {"iteration", "steps", *MAIN}

@@ -23,7 +23,6 @@ from genelab.experiment.sim2sim.gauges import GAUGES, derive
 from genelab.rl.backends.base import Policy
 
 SIGNIFICANT = 0.05
-
 MARGIN_SHARE = 0.01
 """Margin if none is given: this share of the source engine's mean return."""
 

@@ -6,11 +6,10 @@ import numpy as np
 
 from genelab.experiment.pages import Section, render
 from genelab.experiment.pages.numbers import number, signed
-from genelab.experiment.pages.plots import Curve, Layout, Mark, forest, line_plot, scatter
+from genelab.experiment.pages.plots import SMALL, Curve, Mark, forest, line_plot, scatter
 from genelab.experiment.sim2sim.contract import text_of
 
 Record = dict[str, Any]
-SMALL = Layout(width=270, height=140, left=46)
 
 
 def gap_page(record: Record) -> str:
