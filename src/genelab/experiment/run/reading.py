@@ -35,16 +35,12 @@ RECORD: dict[str, Any] = {
     "evaluation": EvalSettings | None,
 }
 """run.json"""
-
 SOURCE = ("task", "backend", "seed", "preset", "engine", "git_commit", "versions")
 """Entries of run.json that every checkpoint carries too."""
-
 CONTINUED_BY = (*SOURCE, "env_changes", "evaluation", "torch_threads")
 """Entries of run.json without which a run cannot be continued."""
-
 ROW: dict[str, Any] = {"iteration": CountOrZero}
 """A line of metrics.jsonl and of evaluations.jsonl; all else in it are numbers, and what is not is left out."""
-
 EVALUATION: dict[str, Any] = {
     "metrics": dict[str, Any],
     "num_episodes": CountOrZero,
@@ -55,7 +51,6 @@ EVALUATION: dict[str, Any] = {
     "engine": str,
 }
 """eval.json"""
-
 SUMMARY: dict[str, Any] = {
     **dict.fromkeys(("metrics", "runs", "baseline"), dict[str, Any]),
     **dict.fromkeys(("seeds", "failed"), tuple[int, ...]),
