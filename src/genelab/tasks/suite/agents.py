@@ -105,7 +105,7 @@ CPU = {
     "FingerSpin": cpu(300, repeat=2),
     "FingerTurnEasy": _turn(0.07),
     "FingerTurnHard": _turn(0.03),
-    "FishSwim": cpu(500, afar=_SWIM),
+    "FishSwim": cpu(700, afar=_SWIM),
     "HopperHop": cpu(300, repeat=2),
     "HopperStand": cpu(300, repeat=2),
     "HumanoidStand": cpu(600),
@@ -116,9 +116,9 @@ CPU = {
     "ReacherEasy": _reach(0.06),
     "ReacherHard": _reach(0.025),
     "SwimmerSwimmer6": cpu(500),
-    "WalkerRun": cpu(500),
-    "WalkerStand": cpu(300),
-    "WalkerWalk": cpu(500),
+    "WalkerRun": cpu(800, desired_kl=0.04),
+    "WalkerStand": cpu(400, desired_kl=0.04),
+    "WalkerWalk": cpu(800, desired_kl=0.04),
 }
 """The preset of every task; docs/suite.md says what was tried."""
 
