@@ -102,7 +102,7 @@ CPU = {
     "CartpoleSwingup": cpu(400, squashed=False),
     "CartpoleSwingupSparse": cpu(400, squashed=False, afar=_CALM),
     "CheetahRun": cpu(500, repeat=2),
-    "FingerSpin": cpu(300, repeat=2),
+    "FingerSpin": cpu(500, gamma=0.95),
     "FingerTurnEasy": _turn(0.07),
     "FingerTurnHard": _turn(0.03),
     "FishSwim": cpu(700, afar=_SWIM),
