@@ -107,7 +107,7 @@ def watched(rounds: int, seconds: float) -> dict[str, float]:
     """The speed of a training while `genelab watch` follows it, over that while it is stopped."""
     with tempfile.TemporaryDirectory() as directory:
         run = Path(directory) / "run"
-        small = ("--num-envs", "16", "--agent.save_interval", "10", "--max-iterations", "100000")
+        small = ("--num-envs", "512", "--agent.save_interval", "10", "--max-iterations", "100000")
         with command("train", PENDULUM, *small, "--log-dir", str(run)):
             while not (run / "model_10.pt").exists():
                 time.sleep(0.5)
@@ -115,22 +115,23 @@ def watched(rounds: int, seconds: float) -> dict[str, float]:
                 assert watcher.stdout is not None
                 next(line for line in watcher.stdout if ADDRESS.search(line))
                 time.sleep(2 * seconds)
-                ratios = []
+                ratios, cpu = [], cpu_seconds(watcher.pid)
                 for _ in range(rounds):
                     with_it = _speed(run, seconds)
                     watcher.send_signal(signal.SIGSTOP)
                     ratios.append(with_it / _speed(run, seconds))
                     watcher.send_signal(signal.SIGCONT)
-    return {"ratio_median": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios)}
+                cores = (cpu_seconds(watcher.pid) - cpu) / (rounds * seconds)
+    spread = {"ratio_median": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios)}
+    return {**spread, "cores_of_the_watch": cores}
 
 
 def _speed(run: Path, seconds: float) -> float:
-    """Environment steps per second over a while."""
-    before = read_json_lines(run / "metrics.jsonl")[-1]
-    began = time.perf_counter()
+    """Iterations per second over a while, of those that began and ended in it."""
+    before = len(read_json_lines(run / "metrics.jsonl"))
     time.sleep(seconds)
-    after = read_json_lines(run / "metrics.jsonl")[-1]
-    return (after["steps"] - before["steps"]) / (time.perf_counter() - began)
+    whole = read_json_lines(run / "metrics.jsonl")[before + 1 :]
+    return len(whole) / sum(line["collect_s"] + line["learn_s"] for line in whole)
 
 
 def main() -> None:

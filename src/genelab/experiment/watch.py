@@ -38,7 +38,10 @@ def watch(
     task = run.meta["task"]
     cfg = evaluation_cfg(task, run.meta["env_changes"], run.configs()[0].simulation)
     cfg.num_envs, cfg.simulation.vis, cfg.simulation.threads = num_envs, True, 1
-    os.nice(19)  # the training, which may run on this machine, comes first
+    if hasattr(os, "SCHED_IDLE"):  # only in the time that the training leaves, which may be on this machine
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    else:
+        os.nice(19)
     env = ManagerBasedRlEnv(cfg)
     session = Session(env, {"zero": lambda: ZeroPolicy(env)}, "zero")
     request = PlayRequest(task, viewer="web", max_steps=max_steps, host=host, port=port)
