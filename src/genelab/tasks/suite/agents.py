@@ -112,7 +112,7 @@ CPU = {
     "HumanoidWalk": cpu(600),
     "HumanoidRun": cpu(600),
     "PendulumSwingup": cpu(500, repeat=2, restart_every=4.0, afar=_HIGH, num_learning_epochs=8, mini_batch_size=2048),
-    "PointMass": cpu(600, squashed=False, entropy_coef=0.002, desired_kl=0.01),
+    "PointMass": cpu(600, squashed=False),
     "ReacherEasy": _reach(0.06),
     "ReacherHard": _reach(0.025),
     "SwimmerSwimmer6": cpu(500),
