@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +39,13 @@ def watch(
     task = run.meta["task"]
     cfg = evaluation_cfg(task, run.meta["env_changes"], run.configs()[0].simulation)
     cfg.num_envs, cfg.simulation.vis, cfg.simulation.threads = num_envs, True, 1
-    if hasattr(os, "SCHED_IDLE"):  # only in the time that the training leaves, which may be on this machine
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    else:
-        os.nice(19)
+    with suppress(
+        OSError
+    ):  # the training may be on this machine: run in the time that it leaves, where that can be had
+        if hasattr(os, "SCHED_IDLE"):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        else:
+            os.nice(19)
     env = ManagerBasedRlEnv(cfg)
     session = Session(env, {"zero": lambda: ZeroPolicy(env)}, "zero")
     request = PlayRequest(task, viewer="web", max_steps=max_steps, host=host, port=port)
