@@ -183,9 +183,11 @@ def test_what_is_changed_in_a_task_does_not_change_the_robots_table() -> None:
 def test_what_helps_a_task_of_the_suite_to_begin_is_gone_before_its_score_is_taken(task: str) -> None:
     setup = resolve(task, preset="cpu")
     env, agent = setup.env_cfg, setup.agent_cfg
-    frames = agent.max_iterations * agent.num_steps_per_env * agent.action_repeat
-    assert frames * env.num_envs <= 20_000_000
-    scored = 0.6 * frames  # the score is of the last hundred iterations
+    steps = agent.num_steps_per_env * agent.action_repeat
+    assert agent.max_iterations * steps * env.num_envs <= 20_000_000
+    scored = (
+        agent.max_iterations - 100
+    ) * steps - 1000  # the last hundred iterations count, with episodes of 1000 steps
     assert next(iter(env.rewards)) == "reward"
     assert all(term.ramp.end == 0.0 and term.ramp.steps <= scored for term in list(env.rewards.values())[1:])
     if "restart" in env.terminations:
