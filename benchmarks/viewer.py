@@ -5,6 +5,7 @@ seconds, which do not count the time that others had, and at the ratio, whose tw
 """
 
 import argparse
+import base64
 import io
 import os
 import re
@@ -31,6 +32,7 @@ from websockets.typing import Origin, Subprotocol
 from common import save
 from genelab.core.files import read_json_lines
 from genelab.experiment.inference import bundled_checkpoint, setup_policy
+from genelab.viewer.server import PageServer
 from genelab.viewer.session import Session
 from genelab.viewer.web import WebViewer
 
@@ -67,21 +69,36 @@ def cpu_seconds(pid: int) -> float:
 
 
 def first_picture() -> dict[str, float]:
-    """From the command to the robot on the page."""
+    """From the command to the robot on the page, by the frames that the browser shows."""
     with browser_page() as page:
+        frames: list[tuple[float, bytes]] = []
+        browser = page.context.new_cdp_session(page)
+
+        def shown(frame: dict[str, Any]) -> None:
+            frames.append((time.perf_counter(), base64.b64decode(frame["data"])))
+            browser.send("Page.screencastFrameAck", {"sessionId": frame["sessionId"]})
+
+        browser.on("Page.screencastFrame", shown)
         started = time.perf_counter()
         with command("play", GO1, "--agent", "trained", "--num-envs", "4", "--viewer", "web", "--port", "0") as process:
             assert process.stdout is not None
             address = next(found[0] for line in process.stdout if (found := ADDRESS.search(line)))
-            served, cpu = time.perf_counter() - started, cpu_seconds(process.pid)
+            served, looked_at = time.perf_counter() - started, 0
+            browser.send("Page.startScreencast", {"format": "jpeg", "quality": 60, "everyNthFrame": 2})
             page.goto(address)
-            while True:
-                picture = np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))[250:450, 150:350]
-                if len({tuple(pixel) for pixel in (picture // 16).reshape(-1, 3).tolist()}) > 30:  # more than ground
-                    break
-            seconds = time.perf_counter() - started
-            spent = {"cpu_s_until_served": cpu, "cpu_s_until_picture": cpu_seconds(process.pid)}
-            return {"served_s": served, "first_picture_s": seconds, **spent}
+            while not any(_robot(picture) for _, picture in frames[looked_at:]):
+                looked_at = len(frames)
+                page.wait_for_timeout(20)
+            first = next(at for at, picture in frames[looked_at:] if _robot(picture))
+            spent = cpu_seconds(process.pid)
+            browser.send("Page.stopScreencast")
+            return {"served_s": served, "first_picture_s": first - started, "cpu_s_until_picture": spent}
+
+
+def _robot(picture: bytes) -> bool:
+    """Whether there is more than ground in the middle of the stage."""
+    middle = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"))[250:450, 150:350]
+    return len({tuple(pixel) for pixel in (middle // 16).reshape(-1, 3).tolist()}) > 30
 
 
 def updates(seconds: float) -> dict[str, float]:
@@ -89,7 +106,9 @@ def updates(seconds: float) -> dict[str, float]:
     checkpoint = bundled_checkpoint(GO1)
     assert checkpoint is not None
     _, inference, _ = setup_policy(GO1, checkpoint, [], num_envs=4)
-    viewer = WebViewer(Session(inference.env, {"trained": lambda: inference.policy}, "trained"), GO1, "127.0.0.1", 0)
+    viewer = WebViewer(
+        Session(inference.env, {"trained": lambda: inference.policy}, "trained"), PageServer(GO1, port=0)
+    )
     here = f"localhost:{viewer.server.port}"
     protocol = [Subprotocol(f"viser-v{viser.__version__}")]
     with connect(f"ws://{here}", subprotocols=protocol, max_size=None, origin=Origin(f"http://{here}")) as client:

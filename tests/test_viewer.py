@@ -3,6 +3,8 @@
 import json
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -31,7 +33,7 @@ from genelab.experiment.play import PlayRequest, ZeroPolicy, run_playback, show
 from genelab.experiment.watch import Follower
 from genelab.rl.evaluator import RandomPolicy
 from genelab.scene.scene import Scene
-from genelab.viewer.server import PageServer, admits
+from genelab.viewer.server import PageServer, admits, announced
 from genelab.viewer.session import Session
 from genelab.viewer.stage import _solid, parts, tiles
 from genelab.viewer.web import WebViewer
@@ -230,7 +232,7 @@ def status(url: str, **headers: str) -> int:
 
 
 def test_a_page_for_other_machines_opens_only_with_its_token() -> None:
-    server = PageServer("0.0.0.0", 0, "title")
+    server = PageServer("title", "0.0.0.0", 0)
     (line,) = server.invitation()
     assert line.endswith(f":{server.port}/{server.token}/")
     base = f"127.0.0.1:{server.port}"
@@ -245,7 +247,7 @@ def test_a_page_for_other_machines_opens_only_with_its_token() -> None:
 
 
 def test_a_local_page_has_no_token_and_is_not_open_to_other_pages() -> None:
-    server = PageServer("127.0.0.1", None, "title")
+    server = PageServer("title")
     page, tunnel = server.invitation()
     assert page == f"viewer: http://localhost:{server.port}"
     assert f"ssh -N -L {server.port}:localhost:{server.port} " in tunnel
@@ -259,7 +261,7 @@ def test_a_local_page_has_no_token_and_is_not_open_to_other_pages() -> None:
 def test_no_visitor_can_publish_the_page() -> None:
     from viser import _messages
 
-    server = PageServer("127.0.0.1", 0, "title")
+    server = PageServer("title", port=0)
     assert _messages.ShareUrlRequest not in server.viser._websock_server._incoming_handlers
     server.close()
 
@@ -284,7 +286,7 @@ def test_every_task_is_shown(task: str) -> None:
     env = ManagerBasedRlEnv(cfg)
     session = Session(env, {"zero": lambda: ZeroPolicy(env)}, "zero")
     session.speed = np.inf
-    viewer = WebViewer(session, task, "127.0.0.1", 0)
+    viewer = WebViewer(session, PageServer(task, port=0))
     before = viewer.updates
     for _ in range(3):
         session.advance()
@@ -306,7 +308,7 @@ def test_a_scene_that_plays_itself_is_shown_and_starts_again() -> None:
     session = Session(ManagerBasedEnv(cfg))
     session.ask(session.reset)
     session.ask(session.push)
-    assert show(session, PlayRequest(TASK, viewer="web", port=0, max_steps=4), lambda line: None) == 4
+    assert show(session, PlayRequest(TASK, page=PageServer(TASK, port=0), max_steps=4), lambda line: None) == 4
     assert session.env.step_count == 4
     assert "cannot be pushed" in session.message
 
@@ -320,6 +322,22 @@ def test_play_prints_where_the_page_is_and_keeps_to_the_hard_cap(cli: Callable[.
     assert "viser" not in outcome.out + outcome.err
 
 
+def test_the_page_is_served_before_the_slow_imports() -> None:
+    code = (
+        "import sys, genelab.cli.play, genelab.viewer.server; genelab.viewer.server.PageServer('title', port=0).close()"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", f"{code}; print('torch' in sys.modules)"], capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.split() == ["False"]
+
+
+def test_no_page_is_announced_for_an_unknown_task(cli: Callable[..., Any]) -> None:
+    outcome = cli("play", "GeneLab-Inverted-Pendulum-v9", "--viewer", "web")
+    assert outcome.code == 2
+    assert "viewer:" not in outcome.out
+
+
 def test_a_page_can_load_checkpoints_that_fit_its_worlds(trained_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Session] = []
 
@@ -328,8 +346,9 @@ def test_a_page_can_load_checkpoints_that_fit_its_worlds(trained_run: Path, monk
         return 0
 
     monkeypatch.setattr("genelab.experiment.play.show", look)
-    run_playback(PlayRequest(TASK, viewer="web"), say=lambda line: None)
-    run_playback(PlayRequest(GO1, viewer="web"), say=lambda line: None)
+    for task in (TASK, GO1):
+        with announced(task, "127.0.0.1", 0, say=lambda line: None) as page:
+            run_playback(PlayRequest(task, page=page), say=lambda line: None)
     (pendulum, go1) = seen
     assert list(pendulum.agents) == ["zero", "random", "trained"]
     assert pendulum.agent == "zero"

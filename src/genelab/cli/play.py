@@ -1,5 +1,6 @@
 """genelab play"""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -7,7 +8,9 @@ import typer
 
 from genelab.cli.options import LOCALHOST, PICTURES, Dt, Gpu, Headless, Host, Port, Sim, Task, Vis, option, shortcuts
 from genelab.core.errors import UserError
+from genelab.core.registry import find
 from genelab.experiment.console import say
+from genelab.viewer.server import announced
 
 
 def play(
@@ -39,27 +42,16 @@ def play(
 
     Example: genelab play GeneLab-Inverted-Pendulum-v0 --agent trained --viewer web
     """
-    from genelab.experiment.play import PlayRequest, run_playback
-
     if viewer is not None and headless:
         raise UserError("--viewer and --headless exclude each other")
     if viewer != "web" and (host != LOCALHOST or port is not None):
         raise UserError("--host and --port go with --viewer web")
-    more = {"env.simulation.steps": steps}
-    vis = vis or viewer is not None
-    overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
-    request = PlayRequest(
-        task,
-        overrides,
-        agent,
-        checkpoint,
-        num_envs=num_envs,
-        max_steps=max_steps,
-        video=video,
-        seed=seed,
-        viewer=viewer or "native",
-        host=host,
-        port=port,
-        prof=prof,
-    )
-    run_playback(request, say)
+    find(task)  # a page of an unknown task would be announced for nothing
+    with announced(task, host, port, say) if viewer == "web" else nullcontext() as page:
+        from genelab.experiment.play import PlayRequest, run_playback
+
+        more = {"env.simulation.steps": steps}
+        vis = vis or viewer is not None
+        overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
+        request = PlayRequest(task, overrides, agent, checkpoint, num_envs, max_steps, video, seed, page, prof)
+        run_playback(request, say)

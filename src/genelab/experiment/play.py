@@ -24,6 +24,7 @@ from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
 from genelab.rl.backends.base import Policy
 from genelab.rl.evaluator import RandomPolicy
 from genelab.viewer.native import NativeViewer, open_viewer
+from genelab.viewer.server import PageServer
 from genelab.viewer.session import Session
 from genelab.viewer.web import Curves, WebViewer
 
@@ -43,11 +44,8 @@ class PlayRequest:
     max_steps: int | None = None
     video: Path | None = None
     seed: int = 0
-    viewer: Literal["native", "web"] = "native"
-    """What opens if ``env.simulation.vis`` is true."""
-    host: str = "127.0.0.1"
-    port: int | None = None
-    """Of the page; None: the first free one."""
+    page: PageServer | None = None
+    """Shows the worlds if ``env.simulation.vis`` is true; None: a window does."""
     prof: bool = False
     """Say where the time went."""
 
@@ -98,7 +96,7 @@ def _resolve(request: PlayRequest, agent: str, say: Say) -> tuple[Setup, dict[st
 
     On a page agents can be exchanged, so its worlds are those of the trained policy, whoever acts first.
     """
-    if agent == "trained" or request.viewer == "web":
+    if agent == "trained" or request.page is not None:
         try:
             path = request.checkpoint or find_checkpoint(None, request.task, say)
             return resolve_policy(request.task, path, request.overrides, say=say)
@@ -139,7 +137,7 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict
     limit = request.max_steps
     if not env.cfg.simulation.vis:
         limit = env.cfg.simulation.steps if limit is None else limit
-    viewer = _open_viewer(session, request, say, curves) if env.cfg.simulation.vis else None
+    viewer = _open_viewer(session, request.page, curves) if env.cfg.simulation.vis else None
     video = VideoWriter(request.video, env.step_dt) if request.video is not None else None
     shown = nullcontext() if limit is None else progress("play", limit, "step")
     profile = cProfile.Profile() if request.prof else None
@@ -154,7 +152,7 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict
                 if row is not None:
                     row.update(session.steps)
     except KeyboardInterrupt:
-        if request.viewer != "web":  # the way to end a page
+        if request.page is None:  # Ctrl-C is the way to end a page
             raise
     finally:
         if viewer is not None:
@@ -170,13 +168,8 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict
     return session.steps
 
 
-def _open_viewer(session: Session, request: PlayRequest, say: Say, curves: Curves) -> NativeViewer | WebViewer:
-    if request.viewer == "native":
-        return open_viewer(session.env, realtime=True)
-    page = WebViewer(session, request.task, request.host, request.port, curves)
-    for line in page.server.invitation():
-        say(line)
-    return page
+def _open_viewer(session: Session, page: PageServer | None, curves: Curves) -> NativeViewer | WebViewer:
+    return open_viewer(session.env, realtime=True) if page is None else WebViewer(session, page, curves)
 
 
 def _profile_table(profile: cProfile.Profile, steps: int) -> Table:

@@ -17,6 +17,7 @@ from genelab.experiment.run.directory import Run
 from genelab.experiment.run.reading import RunData
 from genelab.experiment.setup import evaluation_cfg
 from genelab.rl.checkpoint import read_checkpoint, saved_checkpoints
+from genelab.viewer.server import announced
 from genelab.viewer.session import Plots, Session
 
 CURVES = {"Return": "return_mean", "Episode length": "length_mean"}
@@ -39,17 +40,16 @@ def watch(
     task = run.meta["task"]
     cfg = evaluation_cfg(task, run.meta["env_changes"], run.configs()[0].simulation)
     cfg.num_envs, cfg.simulation.vis, cfg.simulation.threads = num_envs, True, 1
-    with suppress(
-        OSError
-    ):  # the training may be on this machine: run in the time that it leaves, where that can be had
+    with suppress(OSError):  # the training may be on this machine: run in the time that it leaves, if that can be had
         if hasattr(os, "SCHED_IDLE"):
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         else:
             os.nice(19)
-    env = ManagerBasedRlEnv(cfg)
-    session = Session(env, {"zero": lambda: ZeroPolicy(env)}, "zero")
-    request = PlayRequest(task, viewer="web", max_steps=max_steps, host=host, port=port)
-    return show(session, request, say, Follower(directory, session, env, task))
+    with announced(task, host, port, say) as page:
+        env = ManagerBasedRlEnv(cfg)
+        session = Session(env, {"zero": lambda: ZeroPolicy(env)}, "zero")
+        request = PlayRequest(task, max_steps=max_steps, page=page)
+        return show(session, request, say, Follower(directory, session, env, task))
 
 
 class Follower:

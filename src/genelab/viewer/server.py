@@ -1,6 +1,7 @@
 """The server of a page: viser's, on a socket of our own, behind a check of who comes.
 
 viser has no hook for the check. It hands its requests to `websockets.serve`, so ours stands there while it starts.
+Nothing here needs torch: a browser loads the page while the worlds are built.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import io
 import logging
 import secrets
 import socket
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,13 +37,19 @@ def admits(token: str | None, path: str, host: str, origin: str | None) -> bool:
 
 
 class PageServer:
-    """A running viser server and how to reach it."""
+    """A running viser server, light on its stage, and how to reach it."""
 
-    def __init__(self, host: str, port: int | None, title: str):
+    def __init__(self, title: str, host: str = LOCAL[0], port: int | None = None):
+        """Without a `port`, the first free one of `PORTS`; 0 is any."""
+        self.title = title
         self.token = None if host in LOCAL else secrets.token_urlsafe(16)
         self._socket = _bind(host, port)
         self.host, self.port = host, int(self._socket.getsockname()[1])
         self.viser: Any = _start(self._socket, self.token, title)
+        # Where a browser draws in software, its image of surroundings takes seven seconds and shadows take one.
+        self.viser.scene.configure_environment_map(None)
+        self.viser.scene.configure_default_lights(cast_shadow=False)
+        self.viser.scene.add_light_hemisphere("/sky", ground_color=(150, 150, 150), intensity=1.5)
 
     def invitation(self) -> list[str]:
         """Lines that say how to open the page, from here and from elsewhere."""
@@ -53,9 +61,23 @@ class PageServer:
         return [f"viewer: http://{here}", f"from another machine, after: {tunnel}"]
 
     def close(self) -> None:
+        if self._socket.fileno() < 0:  # closed before
+            return
         with contextlib.redirect_stdout(io.StringIO()):  # viser's own announcements
             self.viser.stop()
         self._socket.close()
+
+
+@contextlib.contextmanager
+def announced(title: str, host: str, port: int | None, say: Callable[[str], None]) -> Iterator[PageServer]:
+    """A server whose address is said at once, so that the page loads while the worlds are built."""
+    server = PageServer(title, host, port)
+    for line in server.invitation():
+        say(line)
+    try:
+        yield server
+    finally:
+        server.close()
 
 
 def _bind(host: str, port: int | None) -> socket.socket:

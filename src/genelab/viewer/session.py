@@ -58,7 +58,8 @@ class Session:
         """Those that can be given by hand."""
         self._held = {name: torch.full_like(term.command, torch.nan) for name, term in self.commands.items()}
         self._history: deque[tuple[float, Tensor, Tensor]] = deque(maxlen=HISTORY)
-        self._policy = self.agents[agent]() if self.agents else None
+        self._policy: Policy | None = None
+        """Made at the first step: the worlds are seen before the library that it comes from is imported."""
         self._asked: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._single = False
 
@@ -84,9 +85,10 @@ class Session:
         """Take one control step."""
         self._single = False
         self.steps += 1
-        if self.rl is None or self._policy is None:
+        if self.rl is None:
             self.env.play_step()
             return
+        self._policy = self._policy or self.agents[self.agent]()
         _, _, _, _, extras = self.rl.step(self._policy.act(self.rl.obs))
         if extras["finished"] is not None:
             self._policy.reset(extras["finished"].env_ids)

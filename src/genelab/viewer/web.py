@@ -27,10 +27,9 @@ class WebViewer:
 
     running = True
 
-    def __init__(self, session: Session, title: str, host: str, port: int | None, curves: Curves = dict):
-        self.session = session
-        self.server = PageServer(host, port, title)
-        self._viser = self.server.viser
+    def __init__(self, session: Session, server: PageServer, curves: Curves = dict):
+        self.session, self.server = session, server
+        self._viser = server.viser
         self._shown_at = self._told_at = 0.0
         self._next = time.monotonic()
         self.updates = 0
@@ -38,8 +37,9 @@ class WebViewer:
         self._viser.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
         self._viser.gui.main_panel.dock_right()
         self.stage = Stage(self._viser.scene, session)
-        self._viser.initial_camera.position, self._viser.initial_camera.look_at = self.stage.camera()
-        self.panel = Panel(self._viser.gui, session, self.stage, title, curves)
+        self._look_from(self._viser.initial_camera)
+        self._viser.on_client_connect(lambda client: self._look_from(client.camera))  # some are there already
+        self.panel = Panel(self._viser.gui, session, self.stage, server.title, curves)
         self._show()
 
     def sync(self) -> None:
@@ -57,6 +57,9 @@ class WebViewer:
 
     def close(self) -> None:
         self.server.close()
+
+    def _look_from(self, camera: Any) -> None:
+        camera.position, camera.look_at = self.stage.camera()
 
     def _show(self) -> None:
         self.session.settle()
