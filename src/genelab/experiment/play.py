@@ -138,6 +138,8 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict
     if not env.cfg.simulation.vis:
         limit = env.cfg.simulation.steps if limit is None else limit
     viewer = _open_viewer(session, request.page, curves) if env.cfg.simulation.vis else None
+    if session.rl is not None:
+        session.prepare()
     video = VideoWriter(request.video, env.step_dt) if request.video is not None else None
     shown = nullcontext() if limit is None else progress("play", limit, "step")
     profile = cProfile.Profile() if request.prof else None

@@ -59,7 +59,7 @@ class Session:
         self._held = {name: torch.full_like(term.command, torch.nan) for name, term in self.commands.items()}
         self._history: deque[tuple[float, Tensor, Tensor]] = deque(maxlen=HISTORY)
         self._policy: Policy | None = None
-        """Made at the first step: the worlds are seen before the library that it comes from is imported."""
+        """Made by `prepare`, at the first step at the latest."""
         self._asked: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._single = False
 
@@ -88,12 +88,17 @@ class Session:
         if self.rl is None:
             self.env.play_step()
             return
-        self._policy = self._policy or self.agents[self.agent]()
-        _, _, _, _, extras = self.rl.step(self._policy.act(self.rl.obs))
+        policy = self.prepare()
+        _, _, _, _, extras = self.rl.step(policy.act(self.rl.obs))
         if extras["finished"] is not None:
-            self._policy.reset(extras["finished"].env_ids)
+            policy.reset(extras["finished"].env_ids)
         terms, actions = self.rl.reward_manager.values[:, self.world], self.rl.action_manager.action[self.world]
         self._history.append((self.steps * self.env.step_dt, terms.clone(), actions.clone()))
+
+    def prepare(self) -> Policy:
+        """Make the policy, for which its library is imported: worlds may be shown before."""
+        self._policy = self._policy or self.agents[self.agent]()
+        return self._policy
 
     def single_step(self) -> None:
         """Pause, and take one step."""
