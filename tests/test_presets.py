@@ -1,6 +1,7 @@
 """Presets change a task's configs and add to them: the task itself is the same for all of them."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -185,13 +186,11 @@ def test_what_helps_a_task_of_the_suite_to_begin_is_gone_before_its_score_is_tak
     env, agent = setup.env_cfg, setup.agent_cfg
     steps = agent.num_steps_per_env * agent.action_repeat
     assert agent.max_iterations * steps * env.num_envs <= 20_000_000
-    scored = (
-        agent.max_iterations - 100
-    ) * steps - 1000  # the last hundred iterations count, with episodes of 1000 steps
+    scored = (agent.max_iterations - 100) * steps - 1000  # of the last hundred iterations, episodes of 1000 steps
     assert next(iter(env.rewards)) == "reward"
     assert all(term.ramp.end == 0.0 and term.ramp.steps <= scored for term in list(env.rewards.values())[1:])
-    if "restart" in env.terminations:
-        assert env.terminations["restart"].params["until"] <= scored
+    for name, terms in {"restart": env.terminations, "start_nearer": env.events}.items():
+        assert name not in terms or terms[name].params["until"] <= scored
 
 
 def test_restarts_are_as_frequent_as_asked_for_and_end() -> None:
@@ -203,3 +202,18 @@ def test_restarts_are_as_frequent_as_asked_for_and_end() -> None:
     assert truncated[0] == pytest.approx(0.1, abs=0.04), "a control step is a tenth of the time between restarts"
     assert truncated[:20].sum() == pytest.approx(0.1 * 20 / 2, abs=0.2)
     assert truncated[20:].sum() == 0.0
+
+
+def test_starts_are_nearer_to_zero_at_first_and_everywhere_in_the_end() -> None:
+    cfg = find("Playground-AcrobotSwingup-v0").env_cfg()
+    cfg.num_envs, cfg.simulation.threads = 512, 1
+    cfg.events["nearer"] = EventTermCfg(mdp.start_nearer, params={"until": 20})
+    env = ManagerBasedRlEnv(cfg)
+
+    def mean_angle() -> float:
+        env.reset()
+        return float(env.robot.joint_pos.abs().mean())
+
+    assert mean_angle() == pytest.approx(math.pi / 4, abs=0.1), "half of the way on average"
+    env.step_count = 20
+    assert mean_angle() == pytest.approx(math.pi / 2, abs=0.1)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.math import quat_from_axis_angle
-from genelab.core.ranges import Interval, NonNegative
+from genelab.core.ranges import CountOrZero, Interval, NonNegative
 from genelab.envs.entity import Entity
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.terms import EntityRef, JointRef, StatefulTerm
@@ -49,6 +49,17 @@ class ScatterJoints(StatefulTerm):
         stream = stream_of(env, "event/scatter_joints", self._entity)
         draw = env.streams.uniform(stream, (len(env_ids), len(self._low)))
         self._entity.write_joints(env_ids, self._low + self._width * draw, torch.zeros_like(draw))
+
+
+def start_nearer(env: ManagerBasedRlEnv, env_ids: Tensor, until: CountOrZero, entity: EntityRef | None = None) -> None:
+    """Bring joints nearer to zero by a random share of the way: U(0, 1) at first, nothing after `until` control steps.
+
+    Where zero is the goal, a training first sees how to stay there, then how to come there from ever further away.
+    """
+    moved = entity or env.robot
+    left = max(0.0, 1.0 - env.step_count / max(until, 1))
+    share = env.streams.uniform(stream_of(env, "event/start_nearer", moved), (len(env_ids), 1), 0.0, left)
+    moved.write_joints(env_ids, moved.joint_pos[env_ids] * (1.0 - share))
 
 
 def push_joint(
