@@ -90,7 +90,7 @@ _MANY: dict[str, Any] = {"num_learning_epochs": 8, "mini_batch_size": 2048}
 
 def _turn(radius: float) -> dict[str, Any]:
     afar = RewardTermCfg(finger.turned, weight=0.5, params={"radius": radius, "margin": 0.3})
-    return cpu(640, repeat=2, restart_every=4.0, afar=afar, entropy_coef=0.01)
+    return cpu(640, repeat=2, restart_every=3.0, afar=afar)
 
 
 def _reach(radii: float) -> dict[str, Any]:
@@ -100,6 +100,7 @@ def _reach(radii: float) -> dict[str, Any]:
 
 _NEAR = RewardTermCfg(acrobot.near_target, weight=0.2, params={"margin": 1.0})
 _CALM = RewardTermCfg(cartpole.calm, weight=0.5)
+_FAST = RewardTermCfg(finger.spinning, weight=1.0, params={"rate": 40.0, "margin": 40.0})
 _SWIM = RewardTermCfg(fish.near_target_and_upright, weight=0.3, params={"margin": 0.6})
 _HIGH = RewardTermCfg(mdp.cos_joint, weight=0.2, params={"joint": "hinge"})
 CPU = {
@@ -111,7 +112,7 @@ CPU = {
     "CartpoleSwingup": cpu(400, squashed=False),
     "CartpoleSwingupSparse": cpu(400, squashed=False, afar=_CALM),
     "CheetahRun": cpu(500, repeat=2),
-    "FingerSpin": cpu(500, gamma=0.95),
+    "FingerSpin": cpu(800, gamma=0.98, afar=_FAST, entropy_coef=0.02, **_MANY),
     "FingerTurnEasy": _turn(0.07),
     "FingerTurnHard": _turn(0.03),
     "FishSwim": cpu(700, afar=_SWIM),
@@ -125,9 +126,9 @@ CPU = {
     "ReacherEasy": _reach(0.06),
     "ReacherHard": _reach(0.025),
     "SwimmerSwimmer6": cpu(500),
-    "WalkerRun": cpu(800, desired_kl=0.04),
+    "WalkerRun": cpu(1000, desired_kl=0.04),
     "WalkerStand": cpu(400, desired_kl=0.04),
-    "WalkerWalk": cpu(800, desired_kl=0.04),
+    "WalkerWalk": cpu(1000, desired_kl=0.04),
 }
 """The preset of every task; docs/suite.md says what was tried."""
 

@@ -76,9 +76,9 @@ def distance(env: ManagerBasedRlEnv, radius: Positive) -> Tensor:
     return length(target_position(env) - _tip(env))[:, None] - radius
 
 
-def spinning(env: ManagerBasedRlEnv, rate: Positive = 15.0) -> Tensor:
-    """1 while the body turns backwards at `rate` rad/s or faster, else 0.  (N,)"""
-    return (env.robot.joint_vel[:, 2] <= -rate).float()
+def spinning(env: ManagerBasedRlEnv, rate: Positive = 15.0, margin: NonNegative = 0.0) -> Tensor:
+    """1 while the body turns backwards at `rate` rad/s or faster, falling over `margin` rad/s below that.  (N,)"""
+    return mdp.tolerance(env.robot.joint_vel[:, 2], (-math.inf, -rate), margin)
 
 
 def turned(env: ManagerBasedRlEnv, radius: Positive, margin: NonNegative = 0.0) -> Tensor:
