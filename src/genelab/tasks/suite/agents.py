@@ -123,9 +123,9 @@ CPU = {
     "ReacherEasy": _reach(0.06),
     "ReacherHard": _reach(0.025),
     "SwimmerSwimmer6": cpu(500),
-    "WalkerRun": cpu(900),
+    "WalkerRun": cpu(800),
     "WalkerStand": cpu(400),
-    "WalkerWalk": cpu(900),
+    "WalkerWalk": cpu(700),
 }
 """The preset of every task; docs/suite.md says what was tried."""
 
