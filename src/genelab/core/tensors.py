@@ -1,8 +1,9 @@
-"""Tensors: taken from files, and whether their numbers are finite."""
+"""Tensors: taken from files, whether their numbers are finite, and how many threads compute with them."""
 
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -54,3 +55,17 @@ def require_finite_weights(network: nn.Module) -> None:
     """Raise a `RunStopped` for a policy whose weights are not finite: so would its actions be."""
     if (name := weights_not_finite(network)) is not None:
         raise RunStopped(f"the policy's weights are not finite ({name}), and so its actions are not")
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """For batches of one step of all worlds: to wake a second thread takes longer than what it would do.
+
+    It would also be in the way of the physics threads.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

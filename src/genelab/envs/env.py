@@ -31,8 +31,7 @@ from genelab.core.ranges import CountOrZero
 from genelab.core.rng import Streams
 from genelab.core.stored_config import stored
 from genelab.core.table import Table
-from genelab.core.tensors import restore, stored_tensor
-from genelab.core.threads import one_torch_thread
+from genelab.core.tensors import one_torch_thread, restore, stored_tensor
 from genelab.engines import make_engine
 from genelab.engines.pictures import Mark
 from genelab.envs import managers

@@ -12,8 +12,7 @@ from torch import Tensor
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.rng import Streams, derive_seed
 from genelab.core.stats import summarize
-from genelab.core.tensors import is_finite
-from genelab.core.threads import one_torch_thread
+from genelab.core.tensors import is_finite, one_torch_thread
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.backends.base import Policy
 

@@ -11,8 +11,7 @@ import torch
 from genelab.core.errors import UserError, unknown
 from genelab.core.ranges import CountOrZero, Range, check
 from genelab.core.stored_config import stored
-from genelab.core.tensors import stored_tensor
-from genelab.core.threads import one_torch_thread
+from genelab.core.tensors import one_torch_thread, stored_tensor
 from genelab.rl.cfg import TimestepAgentCfg
 from genelab.rl.deployed import DeployedPolicy
 from genelab.rl.loop import Learner

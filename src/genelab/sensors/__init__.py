@@ -10,7 +10,6 @@ from genelab.sensors.base import *
 from genelab.sensors.contact import *
 from genelab.sensors.height_scan import *
 from genelab.sensors.rays import *
-from genelab.sensors.suite import *
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     name for name, value in globals().items() if ".sensors" in getattr(value, "__module__", "")

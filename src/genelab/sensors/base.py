@@ -1,20 +1,23 @@
-"""What sensors have in common: a clock, a random stream, a state to resume from, and data.
+"""What sensors have in common: a clock, a random stream, a state to resume from, and data; and all of them by name.
 
 In every control step the environment calls `update` after the physics; when worlds begin new episodes, `reset` with
 their ids, after their new state has been written. All worlds are measured in the same steps. A world that was reset is
 measured at once, so that its first observation is of its own state.
 """
 
+import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, about, unknown
 from genelab.core.ranges import CountOrZero
 from genelab.core.rng import Streams
 from genelab.core.stored_config import stored
+from genelab.core.table import Table
 from genelab.core.tensors import stored_tensor
 from genelab.engines.base import Engine
 from genelab.scene.scene import Scene
@@ -148,6 +151,58 @@ class ArraySensor(Sensor):
             self._values = stored_tensor(state, "values", (self.host.num_envs, *self.shape)).clone()
         if state.get("outdated") is not None:
             self._outdated = stored_tensor(state, "outdated", (-1,), torch.int64).clone()
+
+
+class Sensors(Mapping[str, Sensor]):
+    """The sensors in the order of the scene's config: ``env.sensors["feet"].data``."""
+
+    def __init__(self, cfg: Mapping[str, SensorCfg], host: SensorHost):
+        self._sensors: dict[str, Sensor] = {}
+        for name, sensor in cfg.items():
+            with about(f"sensor '{name}'"):
+                self._sensors[name] = sensor.build(name, host)
+
+    def __getitem__(self, name: str) -> Sensor:
+        if name not in self._sensors:
+            raise unknown("sensor", name, self._sensors)
+        return self._sensors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sensors)
+
+    def __len__(self) -> int:
+        return len(self._sensors)
+
+    def update(self) -> None:
+        """A control step has passed."""
+        for sensor in self._sensors.values():
+            sensor.update()
+
+    def reset(self, env_ids: Tensor) -> None:
+        """Start new episodes in these worlds."""
+        for sensor in self._sensors.values():
+            sensor.reset(env_ids)
+
+    def tables(self) -> list[Table]:
+        """A row per sensor."""
+        rows = []
+        for name, sensor in self._sensors.items():
+            cfg = sensor.cfg
+            own = {f.name: getattr(cfg, f.name) for f in dataclasses.fields(cfg) if f.name not in ("period", "noise")}
+            noise = f"±{cfg.noise:g}" if cfg.noise else None
+            summary = (type(cfg).__doc__ or "").split("\n")[0]
+            rows.append((name, sensor.shape, cfg.period or None, noise, summary, own))
+        return [Table(("name", "shape", "period", "noise", "description", "parameters"), rows, "sensors")]
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.tables()))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: sensor.state_dict() for name, sensor in self._sensors.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, sensor in self._sensors.items():
+            sensor.load_state_dict(state[name])
 
 
 class BodyFrame:

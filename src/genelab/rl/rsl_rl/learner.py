@@ -12,7 +12,7 @@ from genelab.core.errors import UserError
 from genelab.core.ranges import CountOrZero
 from genelab.core.registry import load
 from genelab.core.stored_config import stored
-from genelab.core.threads import one_torch_thread
+from genelab.core.tensors import one_torch_thread
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import INFO_KEY, WarmStart
 from genelab.rl.deployed import Deployed, DeployedPolicy, Held

@@ -27,7 +27,6 @@ from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
 from genelab.rl.layers import ACTIVATIONS, Scale, squashed
 from genelab.rl.loop import does_not_fit
 from genelab.rl.sb3 import buffers
-from genelab.rl.sb3.normalizer import Normalizer
 from genelab.rl.timestep import TimestepLearner
 
 ALGORITHMS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}
@@ -63,11 +62,11 @@ class Sb3Learner(TimestepLearner):
             spaces = self.alg.observation_space, self.alg.action_space
             self.alg.replay_buffer = buffers.make_buffer(env, cfg, *spaces, training=self.training)
         self.alg._setup_model()
-        self.normalizer: Normalizer | None = None
+        self.normalizer: buffers.Normalizer | None = None
         """Of observations, if the agent normalises them."""
         if cfg.obs_normalization:
             widths = {name: self.width(groups) for name, groups in self._parts.items()}
-            self.normalizer = self.alg._vec_normalize_env = Normalizer(widths).to(env.device)
+            self.normalizer = self.alg._vec_normalize_env = buffers.Normalizer(widths).to(env.device)
         self.alg.set_logger(Logger(folder=None, output_formats=[]))
         self._seen: buffers.Observation | None = None
         """The present observation as the buffer takes it."""
