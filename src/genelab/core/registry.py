@@ -150,13 +150,8 @@ class NotInstalledError(UserError):
     """A component that exists, but not on this machine."""
 
 
-def load_component(kind: str, name: str, table: Mapping[str, Component]) -> Any:
-    """The class behind a name; an error that names the nearest one, or says how to install it."""
-    return load(find_installed(kind, name, table).target)
-
-
 def find_installed(kind: str, name: str, table: Mapping[str, Component]) -> Component:
-    """The component of this name, if it can be used here."""
+    """The component of this name; an error that names the nearest one, or says how to install it."""
     if name not in table:
         raise unknown(kind, name, table)
     if not table[name].installed:

@@ -4,7 +4,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
-from genelab.core.registry import Component, load_component
+from genelab.core.registry import Component, find_installed, load
 
 if TYPE_CHECKING:
     from genelab.engines.base import Engine
@@ -29,7 +29,7 @@ ENGINES = {
 
 def make_engine(name: str, scene: "Scene", num_envs: int, *, device: str = "cpu", threads: int = 0) -> "Engine":
     """Build `num_envs` copies of `scene` on the engine called `name`."""
-    engine = load_component("engine", name, ENGINES)
+    engine = load(find_installed("engine", name, ENGINES).target)
     if device == "cpu" and "cuda" in engine.capabilities.devices:
         _point_at_cuda(name)
     return engine(scene, num_envs, device=device, threads=threads)

@@ -3,7 +3,6 @@
 The file is checked before it appears: loaded in its own runtime and compared with the policy on a real rollout.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import file_sha256, write_atomic, write_json, write_text
 from genelab.experiment import provenance
 from genelab.experiment.inference import setup_policy
+from genelab.experiment.setup import Say
 from genelab.rl import exporter
 from genelab.rl.backends.base import InferenceSetup
 from genelab.rl.deployed import Deployed
@@ -46,7 +46,7 @@ class ExportRequest:
         return self.out or Path(f"policy{exporter.SUFFIXES[self.format][0]}")
 
 
-def run_export(request: ExportRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
+def run_export(request: ExportRequest, say: Say = print) -> dict[str, Any]:
     """Write policy, metadata and scene; return the metadata."""
     _check(request)
     path = request.path

@@ -4,7 +4,7 @@ Repeated, it continues what is unfinished.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -19,7 +19,7 @@ from genelab.experiment.launch import LocalProcesses, log_file, threads_each, wo
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
 from genelab.experiment.run.summary import differences, summarise
-from genelab.experiment.setup import Setup
+from genelab.experiment.setup import Say, Setup
 from genelab.experiment.train import TrainRequest, resolve_training
 
 INTERVAL_S = 60.0
@@ -31,7 +31,7 @@ TAIL = 16_384
 class SeedLines:
     """A row per seed that follows the metrics of its run, and a line for each that begins or ends."""
 
-    def __init__(self, seeds: dict[Path, int], total: int, unit: str, say: Callable[[str], None]):
+    def __init__(self, seeds: dict[Path, int], total: int, unit: str, say: Say):
         self._seeds, self._say = seeds, say
         self._display = open_display(INTERVAL_S)
         self._rows = {directory: self._display.row(f"seed {seed}", total, unit) for directory, seed in seeds.items()}
@@ -76,7 +76,7 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
-def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Callable[[str], None] = print) -> int:
+def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Say = print) -> int:
     """Train every seed in ``<parent>/seed_<S>``, at most `parallel` at once, and summarise. Returns the exit code.
 
     Seeds that have finished are left alone, those that were begun are continued.

@@ -1,7 +1,7 @@
 """Training: a new run, or the continuation of one."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
 from genelab.experiment.run.logs import Wandb, check_logger
 from genelab.experiment.run.reading import SOURCE
-from genelab.experiment.setup import Setup, apply_typed, evaluation_cfg, resolve
+from genelab.experiment.setup import Overrides, Say, Setup, apply_typed, evaluation_cfg, resolve
 from genelab.rl import backends
 from genelab.rl.backends.base import Hooks, TrainResult
 from genelab.rl.checkpoint import WarmStart
@@ -66,7 +66,7 @@ def resolve_training(request: TrainRequest) -> Setup:
     return setup
 
 
-def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Run, TrainResult]:
+def train(request: TrainRequest, say: Say = print) -> tuple[Run, TrainResult]:
     """Start a new run and train it."""
     setup = resolve_training(request)
     backend = backends.backend_of(setup.agent_cfg)
@@ -89,9 +89,7 @@ def train(request: TrainRequest, say: Callable[[str], None] = print) -> tuple[Ru
             raise
 
 
-def resume(
-    task: str, directory: Path, overrides: list[tuple[str, str]], say: Callable[[str], None] = print
-) -> tuple[Run, TrainResult]:
+def resume(task: str, directory: Path, overrides: Overrides, say: Say = print) -> tuple[Run, TrainResult]:
     """Continue a run exactly where its last state was saved. Only its length may be changed."""
     require_plain_name(directory)
     Run.open(directory)  # an error if there is none, before anything is written
@@ -131,9 +129,7 @@ def resume(
         return run, _train_in(run, env, agent_cfg, weights, say)
 
 
-def _train_in(
-    run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, warm_start: WarmStart | None, say: Callable[[str], None]
-) -> TrainResult:
+def _train_in(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, start: WarmStart | None, say: Say) -> TrainResult:
     with _stop_on_signal(run):
         status, viewer = "failed", None
         try:
@@ -144,7 +140,7 @@ def _train_in(
             infos = {key: run.meta[key] for key in SOURCE}
             infos |= {"agent": to_dict(agent_cfg), "env_changes": run.meta["env_changes"]}
             hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation)
-            result = backends.train(env, agent_cfg, run, infos, hooks, warm_start)
+            result = backends.train(env, agent_cfg, run, infos, hooks, start)
             status = "finished" if result.finished else "stopped"
             run.meta |= {"iteration": result.iteration, "weights_sha256": result.weights_sha256}
             return result
@@ -160,7 +156,7 @@ def _train_in(
             run.close(status)
 
 
-def _eval_callback(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, say: Callable[[str], None]) -> EvalCallback:
+def _eval_callback(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, say: Say) -> EvalCallback:
     """Evaluation on worlds of its own."""
     cfg = evaluation_cfg(run.meta["task"], run.meta["env_changes"], env.cfg.simulation)
     settings = EvalSettings(**run.meta["evaluation"])

@@ -200,7 +200,8 @@ class DeployedPolicy(Policy):
             for part in self.state:
                 part[:, env_ids] = 0.0
         if self._forget is not None:
-            self._forget(None if env_ids is None else self._mask(env_ids))
+            everyone = torch.arange(self._num_envs, device=self._device)
+            self._forget(None if env_ids is None else torch.isin(everyone, env_ids))
 
     def _require_finite(self, obs: dict[str, Tensor]) -> None:
         """Raise for the first observation or weight that is not finite."""
@@ -208,11 +209,6 @@ class DeployedPolicy(Policy):
             if not is_finite(obs[name]):
                 raise RunStopped(f"the policy cannot act: observation group '{name}' is not finite")
         require_finite_weights(self._module)
-
-    def _mask(self, env_ids: Tensor) -> Tensor:
-        mask = torch.zeros(self._num_envs, dtype=torch.bool, device=self._device)
-        mask[env_ids] = True
-        return mask
 
     @property
     def deployed(self) -> Deployed:

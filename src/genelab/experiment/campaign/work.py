@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from genelab.core.errors import UserError, about
@@ -18,7 +18,7 @@ from genelab.experiment.run.directory import Run
 from genelab.experiment.run.lock import holder, locked
 from genelab.experiment.run.reading import read_summary
 from genelab.experiment.seeds import changes, last_line, training_command
-from genelab.experiment.setup import Setup
+from genelab.experiment.setup import Say, Setup
 from genelab.experiment.train import TrainRequest, resolve_training
 from genelab.rl.backends import learner_class
 
@@ -28,7 +28,7 @@ DOES = {"train": "training", "eval": "evaluation", "summary": "summary of its ro
 class RunLines:
     """A line for each run that begins something or fails."""
 
-    def __init__(self, directory: Path, say: Callable[[str], None]):
+    def __init__(self, directory: Path, say: Say):
         self._directory, self._say = directory, say
         self.failed = False
 
@@ -104,7 +104,7 @@ def run_campaign(
     file: Path,
     parallel: int = 1,
     only_failing: bool = False,
-    say: Callable[[str], None] = print,
+    say: Say = print,
     launcher: Launcher | None = None,
 ) -> int:
     """Work through a campaign file, at most `parallel` runs at once. Returns the exit code.
@@ -143,7 +143,7 @@ def terminal_text(campaign: Campaign) -> str:
     return status_text(look_at(campaign), shutil.get_terminal_size().lines)
 
 
-def _choose(campaign: Campaign, plan: Plan, only_failing: bool, say: Callable[[str], None]) -> list[Path]:
+def _choose(campaign: Campaign, plan: Plan, only_failing: bool, say: Say) -> list[Path]:
     """The runs with something left to do; of rows that fail, if only those are asked for.
 
     A row fails if one of its runs has failed, or if its task has a target that no row of the task has reached.

@@ -1,6 +1,6 @@
 """The summary of a multi-seed training: a table, and summary.json."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run.directory import Run
 from genelab.experiment.run.metrics import ReturnCurve, consistency, run_metrics
 from genelab.experiment.run.reading import RunData
-from genelab.experiment.setup import evaluation_cfg
+from genelab.experiment.setup import Say, evaluation_cfg
 from genelab.rl.backends import unit_of
 from genelab.rl.evaluator import RandomPolicy, evaluate
 
@@ -26,7 +26,7 @@ MAY_DIFFER = {"agent.seed", "agent.max_iterations", "env.simulation.threads"}
 """What runs of one training may have each to itself."""
 
 
-def summarise(parent: Path, say: Callable[[str], None] = print) -> dict[str, Any]:
+def summarise(parent: Path, say: Say = print) -> dict[str, Any]:
     """Write and print what the finished seeds below a directory reached, from their files alone."""
     runs, notes = _find_runs(parent)
     done = [seed for seed, run in runs.items() if run is not None and run.status == "finished"]
@@ -128,7 +128,7 @@ def _over_seeds(runs: list[dict[str, Any]], curves: list[ReturnCurve], baseline:
     return result
 
 
-def _print(runs: dict[str, Any], metrics: dict[str, Any], unit: str, say: Callable[[str], None]) -> None:
+def _print(runs: dict[str, Any], metrics: dict[str, Any], unit: str, say: Say) -> None:
     rows = [(s, run["iteration"], _digits(run["return_mean"]), f"{run['train_s']:.0f} s") for s, run in runs.items()]
     say(str(Table(("seed", f"{unit}s", "return_mean", "training"), rows)))
     say("")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment import provenance
 from genelab.experiment.inference import find_checkpoint, load_policy, resolve_policy
 from genelab.experiment.paired import PairedEnv, make_env
-from genelab.experiment.setup import apply_run_changes, resolve
+from genelab.experiment.setup import Say, apply_run_changes, resolve
 from genelab.experiment.sim2sim import contract
 from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, Move, applicable, attribute, cost, moved
 from genelab.experiment.sim2sim.closed_loop import MARGIN_SHARE, SIGNIFICANT, Episodes, compare_episodes, run_episodes
@@ -55,7 +54,7 @@ class Sim2SimRequest:
     out: Path = Path("sim2sim")
 
 
-def run_sim2sim(request: Sim2SimRequest, say: Callable[[str], None] = print) -> dict[str, Any]:
+def run_sim2sim(request: Sim2SimRequest, say: Say = print) -> dict[str, Any]:
     """Compare, write sim2sim.json and sim2sim.html, and return the record. A broken contract raises `RunStopped`."""
     began = time.perf_counter()
     find(request.task)
@@ -90,7 +89,7 @@ def run_sim2sim(request: Sim2SimRequest, say: Callable[[str], None] = print) -> 
 class _Lab:
     """The policy in every engine, and the record that is made of it."""
 
-    def __init__(self, request: Sim2SimRequest, path: Path, say: Callable[[str], None]):
+    def __init__(self, request: Sim2SimRequest, path: Path, say: Say):
         self._request, self._path, self._say = request, path, say
         self._protocol = plan(request.episodes, MAX_WORLDS)
         self._cfg, self._checkpoint = self._resolve(path)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from genelab.core.config import CLASS_KEY
 from genelab.core.errors import UserError, reason
 from genelab.core.overrides import validate
-from genelab.core.registry import Component, load, load_component
+from genelab.core.registry import Component, find_installed, load
 from genelab.core.run_files import STATE_FILE
 from genelab.core.stored_config import from_dict
 
@@ -78,7 +78,7 @@ def stored_agent_cfg(data: Any) -> Any:
 
 def learner_class(agent_cfg: Any) -> "type[Learner]":
     """The learner of an agent config, if its library is installed."""
-    return load_component("backend", backend_of(agent_cfg).name, BACKENDS)
+    return load(find_installed("backend", backend_of(agent_cfg).name, BACKENDS).target)
 
 
 def train(

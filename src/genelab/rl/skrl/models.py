@@ -90,24 +90,21 @@ class DeterministicActor(DeterministicMixin, _Actor):
 class Value(DeterministicMixin, _Network):
     """The value of a state."""
 
+    sees = {"state_space": "states"}  # noqa: RUF012
+    """Spaces of what it reads, and what skrl calls the inputs."""
+
     def __init__(self, spaces: dict[str, gymnasium.Space], cfg: SkrlAgentCfg, device: str):
-        _Network.__init__(self, spaces, cfg, device, math.prod(spaces["state_space"].shape or ()), 1)
+        _Network.__init__(self, spaces, cfg, device, sum(math.prod(spaces[name].shape or ()) for name in self.sees), 1)
         DeterministicMixin.__init__(self)
 
     def compute(self, inputs: dict[str, Any], role: str = "") -> Output:
-        return self.out(self.trunk(inputs["states"])), {}
+        return self.out(self.trunk(torch.cat([inputs[name] for name in self.sees.values()], dim=-1))), {}
 
 
-class QValue(DeterministicMixin, _Network):
+class QValue(Value):
     """The value of an action in a state."""
 
-    def __init__(self, spaces: dict[str, gymnasium.Space], cfg: SkrlAgentCfg, device: str):
-        shapes = [math.prod(spaces[name].shape or ()) for name in ("state_space", "action_space")]
-        _Network.__init__(self, spaces, cfg, device, sum(shapes), 1)
-        DeterministicMixin.__init__(self)
-
-    def compute(self, inputs: dict[str, Any], role: str = "") -> Output:
-        return self.out(self.trunk(torch.cat((inputs["states"], inputs["taken_actions"]), dim=-1))), {}
+    sees = {"state_space": "states", "action_space": "taken_actions"}  # noqa: RUF012
 
 
 _TWINS = dict.fromkeys(("critic_1", "critic_2", "target_critic_1", "target_critic_2"), QValue)
