@@ -325,9 +325,7 @@ def _in_rows(items: list[str], item_type: Any) -> list[Any]:
 def _specificity(declared: Any) -> int:
     """Order in which the alternatives of a union are tried: ``none`` first, free text last."""
     order = (types.NoneType, bool, int, float)
-    if declared in order:
-        return order.index(declared)
-    return 9 if declared is str else 5
+    return order.index(declared) if declared in order else 9 if declared is str else 5
 
 
 def _join(path: str, name: str) -> str:

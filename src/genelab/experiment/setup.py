@@ -89,18 +89,14 @@ def resolve(
 
 def apply_run_changes(setup: Setup, env_changes: dict[str, Any]) -> list[Change]:
     """Make an environment the one a policy was trained in. What only training has (pushes, …) is left out of play."""
-    stored = [(path, _restore(value)) for path, value in env_changes.items()]
+    plain = env_changes.items()
+    stored = [(path, from_dict(Any, v) if isinstance(v, dict) and CLASS_KEY in v else v) for path, v in plain]
     changes = []
     for path, value in _for_play(stored) if setup.play else stored:
         if is_config(value) or any(leaf.path == path for leaf in leaves(setup.roots)):
             changes += apply_overrides(setup.roots, [(path, value)])
     validate(setup.roots)
     return changes
-
-
-def _restore(value: Any) -> Any:
-    """A value of `Setup.env_changes`, with config objects made from plain data again."""
-    return from_dict(Any, value) if isinstance(value, dict) and CLASS_KEY in value else value
 
 
 def _for_play(changes: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from genelab.core.files import json_line, read_json, write_json, write_text
 from genelab.core.run_files import BEST_META_FILE, BEST_MODEL, EVALUATIONS_FILE, read_iterations
@@ -57,7 +56,9 @@ class EvalCallback:
             "seed": self._settings.seed,
             **{key: value for key, value in result["metrics"].items() if not isinstance(value, dict)},
         }
-        self._append(record)
+        # Lines of iterations that a resumed run repeats are replaced.
+        self._lines = [line for line in self._lines if line["iteration"] < learner.iteration] + [record]
+        write_text(self._run.directory / EVALUATIONS_FILE, "".join(map(json_line, self._lines)))
         value = record["return_mean"]
         improved = math.isfinite(value) and value > self._best
         mark = ", the best so far" if improved else ""
@@ -67,9 +68,3 @@ class EvalCallback:
             name = f"{BEST_MODEL}{self._suffix}"
             self._run.save_checkpoint(name, learner.checkpoint())
             write_json(self._run.directory / BEST_META_FILE, {"checkpoint": name, **record})
-
-    def _append(self, record: dict[str, Any]) -> None:
-        """Add a line; lines of iterations that a resumed run repeats are replaced."""
-        path = self._run.directory / EVALUATIONS_FILE
-        self._lines = [line for line in self._lines if line["iteration"] < record["iteration"]] + [record]
-        write_text(path, "".join(map(json_line, self._lines)))

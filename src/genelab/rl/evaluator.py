@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from genelab.core.rng import Streams, derive_seed
 from genelab.core.stats import summarize
 from genelab.core.tensors import is_finite, one_torch_thread
 from genelab.envs import ManagerBasedRlEnv
+from genelab.envs.episodes import FinishedEpisodes
 from genelab.rl.backends.base import Policy
 
 
@@ -107,30 +108,22 @@ class _Records:
         self._left = torch.full((env.num_envs,), quota, dtype=torch.int64, device=env.device)
         self.complete = False
         """Every world has run its episodes."""
-        self.worlds: list[int] = []
         self.returns: list[float] = []
-        self.lengths: list[int] = []
-        self.successes: list[bool] = []
-        self._reward_terms: list[Tensor] = []
-        self._metrics: list[Tensor] = []
-        self._ends: list[Tensor] = []
+        self._columns: dict[str, list[Tensor]] = {}
+        """The fields of `FinishedEpisodes`, episodes last."""
 
-    def add(self, finished: Any) -> None:
+    def add(self, finished: FinishedEpisodes) -> None:
         counted = self._left[finished.env_ids] > 0
         self._left[finished.env_ids[counted]] -= 1
         self.complete = not bool(self._left.any())
-        self.worlds += finished.env_ids[counted].tolist()
         self.returns += finished.returns[counted].tolist()
-        self.lengths += finished.lengths[counted].tolist()
-        if finished.success is not None:
-            self.successes += finished.success[counted].tolist()
-        self._reward_terms.append(finished.reward_terms[:, counted])
-        self._metrics.append(finished.metrics[:, counted])
-        self._ends.append(finished.terminations[:, counted])
+        for name, values in vars(finished).items():
+            if values is not None:
+                self._columns.setdefault(name, []).append(values[..., counted])
 
     def require_finite(self) -> None:
         """Raise for the first reward term that was not finite in an episode."""
-        for name, values in zip(self._env.cfg.rewards, torch.cat(self._reward_terms, dim=1), strict=True):
+        for name, values in zip(self._env.cfg.rewards, self._all("reward_terms"), strict=True):
             if not is_finite(values):
                 raise RunStopped(f"the return is not finite: reward term '{name}' is not")
 
@@ -138,8 +131,8 @@ class _Records:
         """Means over all recorded episodes, or over those with these indices."""
         chosen = list(range(len(self.returns))) if episodes is None else episodes
         returns = summarize([self.returns[i] for i in chosen])
-        lengths = summarize([self.lengths[i] for i in chosen])
-        successes = [self.successes[i] for i in chosen] if self.successes else []
+        lengths = summarize(self._all("lengths")[chosen].tolist())
+        successes = self._all("success")[chosen].tolist() if "success" in self._columns else []
         return {
             "return_mean": returns.mean,
             "return_std": returns.std,
@@ -147,9 +140,9 @@ class _Records:
             "length_mean": lengths.mean,
             "length_ci95": lengths.ci95,
             "success_rate": sum(successes) / len(successes) if successes else None,
-            "reward_terms": _means(list(self._env.cfg.rewards), self._reward_terms, chosen),
-            "task": _with_ratios(_means(list(self._env.cfg.metrics), self._metrics, chosen)),
-            "terminations": _means(list(self._env.cfg.terminations), self._ends, chosen),
+            "reward_terms": self._means("reward_terms", self._env.cfg.rewards, chosen),
+            "task": _with_ratios(self._means("metrics", self._env.cfg.metrics, chosen)),
+            "terminations": self._means("terminations", self._env.cfg.terminations, chosen),
         }
 
     def per_group(self) -> dict[str, list[dict[str, Any]]]:
@@ -158,7 +151,7 @@ class _Records:
         if groups is None:
             return {}
         members: dict[int, list[int]] = {}
-        for episode, world in enumerate(self.worlds):
+        for episode, world in enumerate(self._all("env_ids").tolist()):
             members.setdefault(int(groups.ids[world]), []).append(episode)
         return {
             f"per_{groups.name}": [
@@ -168,13 +161,14 @@ class _Records:
         }
 
     def arrays(self) -> dict[str, list[Any]]:
-        arrays = {"world": self.worlds, "return": self.returns, "length": self.lengths}
-        return arrays | ({"success": self.successes} if self.successes else {})
+        names = {"world": "env_ids", "return": "returns", "length": "lengths", "success": "success"}
+        return {name: self._all(field).tolist() for name, field in names.items() if field in self._columns}
 
+    def _all(self, field: str) -> Tensor:
+        return torch.cat(self._columns[field], dim=-1)
 
-def _means(names: list[str], parts: list[Tensor], episodes: list[int]) -> dict[str, float]:
-    values = torch.cat(parts, dim=1)[:, episodes].double().mean(dim=1).tolist()
-    return dict(zip(names, values, strict=True))
+    def _means(self, field: str, names: Iterable[str], episodes: list[int]) -> dict[str, float]:
+        return dict(zip(names, self._all(field)[:, episodes].double().mean(dim=1).tolist(), strict=True))
 
 
 def _with_ratios(means: dict[str, float]) -> dict[str, float]:

@@ -21,7 +21,8 @@ class RewardManager(SummingManager):
     def __init__(self, cfg: dict[str, RewardTermCfg], env: "ManagerBasedRlEnv"):
         super().__init__(cfg, env)
         if any(term.ramp for term in cfg.values()):
-            self.columns = {**self.columns, "ramp": _ramp}
+            shown = "{0.start:g} to {0.end:g} in {0.steps} steps"
+            self.columns = {**self.columns, "ramp": lambda cfg: cfg.ramp and shown.format(cfg.ramp)}
         self._scale = env.cfg.control_dt if env.cfg.scale_rewards_by_dt else 1.0
         self.values = torch.zeros(len(self.terms), env.num_envs, device=env.device)
         """(T, N) weighted reward of each term in the last step."""
@@ -78,7 +79,3 @@ class TerminationManager(TermManager):
             self.fired[row] = term()
             (truncated if self._time_out[row] else terminated).logical_or_(self.fired[row])
         return terminated, truncated & ~terminated
-
-
-def _ramp(cfg: RewardTermCfg) -> str | None:
-    return cfg.ramp and f"{cfg.ramp.start:g} to {cfg.ramp.end:g} in {cfg.ramp.steps} steps"

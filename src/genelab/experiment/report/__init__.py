@@ -12,9 +12,8 @@ from genelab.core.files import write_text
 from genelab.core.run_files import FINAL_MODELS, REPORT_FILE, VIDEO_FILE
 from genelab.experiment.pages import Section, named, render
 from genelab.experiment.report.curves import learning_curves, small_multiples
-from genelab.experiment.report.evaluation import evaluation
 from genelab.experiment.report.origins import configs, differing_paths, progress, provenance
-from genelab.experiment.report.results import badges, key_figures, run_metrics, seed_list, seeds
+from genelab.experiment.report.results import badges, evaluation, key_figures, run_metrics, seed_list, seeds
 from genelab.experiment.run.reading import Entry, load_entries, unique
 from genelab.rl.backends import unit_of
 

@@ -135,9 +135,12 @@ def compare_episodes(source: Episodes, target: Episodes, margin: float, seed: in
     inner = interval(means, 0.90)
     equivalent = -margin < inner[0] and inner[1] < margin
     gap = abs(difference) > margin and (low > 0.0 or high < 0.0)
+    ours, theirs = source.fallen, target.fallen
+    pairs = {"only_source": int((ours & ~theirs).sum()), "only_target": int((theirs & ~ours).sum())}
+    fallen = {"source": int(ours.sum()), "target": int(theirs.sum()), **pairs, "p": mcnemar_p(*pairs.values())}
     return {
         "metrics": metrics,
-        "falls": _falls(source.fallen, target.fallen),
+        "falls": fallen,
         "equivalence": {"margin": margin, "difference": difference, "ci90": inner, "p": tost_p(means, margin)},
         "verdict": "equivalent" if equivalent else "gap" if gap else "undecided",
         "same_schedule": source.schedule == target.schedule,
@@ -162,8 +165,3 @@ def _metric(source: np.ndarray, target: np.ndarray, seed: int) -> dict[str, Any]
         "spread": float(ours.std(ddof=1)) if len(ours) > 1 else 0.0,
         "n": len(ours),
     }
-
-
-def _falls(source: np.ndarray, target: np.ndarray) -> dict[str, Any]:
-    pairs = {"only_source": int((source & ~target).sum()), "only_target": int((target & ~source).sum())}
-    return {"source": int(source.sum()), "target": int(target.sum()), **pairs, "p": mcnemar_p(*pairs.values())}

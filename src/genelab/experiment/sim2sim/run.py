@@ -148,7 +148,10 @@ class _Lab:
         record["open_loop"] = {engine: self._parting(self._motions[engine]) for engine in self._targets}
         self._half_dt = self._with_settings(HALF_DT)
         other_seeds = self._run(self._envs[self._source], f"{self._source}, other seeds", seed + 1)
-        record["closed_loop"] = {engine: _episode_record(run) for engine, run in self._episodes.items()}
+        record["closed_loop"] = {}
+        for engine, run in self._episodes.items():
+            values = {name: array.tolist() for name, array in {**run.values, "fallen": run.fallen}.items()}
+            record["closed_loop"][engine] = {"episodes": values, "seconds": round(run.seconds, 2)}
         record["comparisons"] = {e: compare_episodes(source, self._episodes[e], margin, seed) for e in self._targets}
         half_dt = compare_episodes(source, self._half_dt.episodes, margin, seed)
         half_dt["open_loop"] = self._parting(self._half_dt.motions)
@@ -251,8 +254,3 @@ class _Lab:
             tested[engine] |= {key: metric[key] for key in ("difference", "ci95")}
         origin = {"trained_in": infos.get("engine"), "seed": infos.get("seed")}
         return {"checkpoint": str(path), **origin, "tested_in": tested}
-
-
-def _episode_record(episodes: Episodes) -> dict[str, Any]:
-    values = {name: array.tolist() for name, array in episodes.values.items()}
-    return {"episodes": {**values, "fallen": episodes.fallen.tolist()}, "seconds": round(episodes.seconds, 2)}

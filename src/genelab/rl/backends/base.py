@@ -40,12 +40,14 @@ class TrainingRun(Protocol):
     @property
     def stop_requested(self) -> bool:
         """The user asked the run to stop at the next opportunity."""
+        ...
 
     def log(self, iteration: int, total_iterations: int, metrics: dict[str, float], unit: str = "iteration") -> None:
         """Record one iteration. `unit` is what iterations are counted in."""
 
     def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path:
         """Store a checkpoint under a file name."""
+        ...
 
     def save_state(self, data: dict[str, Any]) -> None:
         """Store what exact resume needs, replacing the previous state."""

@@ -65,6 +65,7 @@ class VelocityRobot:
 def velocity(table: VelocityRobot, *, rough: bool = False, play: bool = False) -> ManagerBasedRlEnvCfg:
     """A robot follows a velocity command, on flat ground or on a grid of stairs, boxes, rough ground and slopes."""
     table, command = copy.deepcopy(table), {"command": COMMAND}
+    levels = CurriculumTermCfg(mdp.terrain_levels, params=command)
     metrics = {"lin_vel_error": mdp.lin_vel_error, "ang_vel_error": mdp.ang_vel_error}
     if rough:
         metrics |= {"achieved_speed": mdp.achieved_speed, "commanded_speed": mdp.commanded_speed}
@@ -89,7 +90,7 @@ def velocity(table: VelocityRobot, *, rough: bool = False, play: bool = False) -
             "tilted": envs.DoneTermCfg(mdp.tilted, params={"limit": math.radians(table.tilt_limit)}),
         },
         events=_events(table, play),
-        curriculum={} if play else _curriculum(table, rough),
+        curriculum={} if play else {**table.curriculum, **({"terrain_level": levels} if rough else {})},
         metrics={name: envs.MetricTermCfg(func, params=command) for name, func in metrics.items()},
         success=envs.SuccessTermCfg(mdp.survived),
         camera=table.camera,
@@ -135,8 +136,3 @@ def _events(table: VelocityRobot, play: bool) -> dict[str, EventTermCfg]:
 def pushes(table: VelocityRobot, after: int = 0) -> EventTermCfg:
     """The pushes of training, from so many control steps on."""
     return EventTermCfg(mdp.push_root, mode="interval", interval_s=table.push_s, after=after, params=dict(table.push))
-
-
-def _curriculum(table: VelocityRobot, rough: bool) -> dict[str, CurriculumTermCfg]:
-    levels = CurriculumTermCfg(mdp.terrain_levels, params={"command": COMMAND})
-    return {**table.curriculum, **({"terrain_level": levels} if rough else {})}
