@@ -12,10 +12,9 @@ import typer
 from genelab import __version__
 from genelab.cli import campaign, project
 from genelab.cli.options import ARGUMENTS
-from genelab.cli.plain import allow_all_text
 from genelab.core.errors import RunStopped, UserError, hint
 from genelab.core.registry import load
-from genelab.experiment.console import say
+from genelab.experiment.console import allow_all_text, say
 
 GC_THRESHOLD = 50_000
 """New objects between two searches for garbage. With Python's 700, importing torch takes a fifth longer."""

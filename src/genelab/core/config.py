@@ -92,7 +92,5 @@ def flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
     """A tree of dicts as dotted path to leaf. Lists and empty dicts are leaves."""
     if not isinstance(tree, dict) or not tree:
         return {prefix: tree}
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        flat |= flatten(value, f"{prefix}.{key}" if prefix else str(key))
-    return flat
+    parts = (flatten(value, f"{prefix}.{key}" if prefix else str(key)) for key, value in tree.items())
+    return {path: leaf for part in parts for path, leaf in part.items()}

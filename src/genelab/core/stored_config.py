@@ -110,23 +110,20 @@ def stored(record: Any, name: str, declared: Any, label: str = "") -> Any:
     return value
 
 
-def check_record(label: str, record: Any, fields: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
+def check_record(
+    label: str, record: Any, fields: Mapping[str, Any], required: Iterable[str] = (), complete: bool = False
+) -> dict[str, Any]:
     """The declared fields that a record has, as their types. A `UserError` that begins with the label if one is not.
 
-    Fields that are not declared are not looked at.
+    Fields that are not declared are not looked at; if the declaration is `complete`, they are errors.
     """
     _require_record(record, label)
+    for name in record if complete else ():
+        if name not in fields:
+            raise UserError(f"{label}: unknown field '{name}'{hint(str(name), fields)}")
     for name in required:
         stored(record, name, Any, label)
     return {name: stored(record, name, declared, label) for name, declared in fields.items() if name in record}
-
-
-def refuse_unknown(label: str, record: Any, fields: Iterable[str]) -> None:
-    """Raise for an entry of a record that is none of the fields, with the nearest of them."""
-    _require_record(record, label)
-    for name in record:
-        if name not in fields:
-            raise UserError(f"{label}: unknown field '{name}'{hint(str(name), fields)}")
 
 
 def _require_record(data: Any, label: str) -> None:

@@ -14,6 +14,8 @@ GAP = 3
 """Characters between two columns."""
 NAMES_SHARE = 0.6
 """The largest part of a terminal that the first column takes without wrapping."""
+_NUMBER = re.compile(r"-?|(± )?[+\-±]?\d[\d.,]*(e[+-]?\d+)?( ?(%|s))?(/\d+)?")
+"""What can stand right-aligned among numbers. An empty cell or a dash can."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Table:
         columns = [(self.columns[n], *(cell(row[n]) for row in self.rows)) for n in shown]
         widths = _widths(columns, width or UNBOUNDED)
         folded = [[_folded(text, wide) for text in texts] for texts, wide in zip(columns, widths, strict=True)]
-        numeric = [len(texts) > 1 and all(map(_is_number, texts[1:])) for texts in columns]
+        numeric = [len(texts) > 1 and all(map(_NUMBER.fullmatch, texts[1:])) for texts in columns]
         lines = [self.title] if self.title else []
         for number, row in enumerate(zip(*folded, strict=True)):
             for parts in zip_longest(*row, fillvalue=""):
@@ -115,8 +117,3 @@ def _folded(text: str, width: int) -> list[str]:
     if len(text) <= width and "\n" not in text:
         return [text]
     return [line for part in text.splitlines() for line in textwrap.wrap(part, width, break_on_hyphens=False) or [""]]
-
-
-def _is_number(text: str) -> bool:
-    """Whether a cell can stand right-aligned among numbers. An empty one or a dash can."""
-    return re.fullmatch(r"-?|(± )?[+\-±]?\d[\d.,]*(e[+-]?\d+)?( ?(%|s))?(/\d+)?", text) is not None

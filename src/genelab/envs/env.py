@@ -89,7 +89,8 @@ class ManagerBasedEnv:
     @property
     def world_groups(self) -> WorldGroups | None:
         """Groups of worlds that an evaluation reports separately, if there are any."""
-        return self.spawn.groups
+        spread = self.terrain is not None and self.terrain.cfg.spread
+        return WorldGroups("level", self.spawn.level) if spread else None
 
     @torch.no_grad()
     def play_step(self) -> None:
@@ -186,7 +187,8 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         """
         self.action_manager.process(action)
         self.engine.step(self.cfg.decimation)
-        broken = self._broken_worlds()
+        broken = self.engine.failed.nonzero().flatten() if bool(self.engine.failed.any()) else None
+        self.failed_worlds += 0 if broken is None else len(broken)
         self.step_count += 1
         self.episode_length_buf += 1
         self.sensors.update()
@@ -201,7 +203,9 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self._note_faults(rewards)
         extras: dict[str, Any] = {"final_obs": self.obs, "finished": None}
         done = (self.terminated | self.truncated).nonzero().flatten()
-        success = self._success() if len(done) else self._no_success
+        success = self._no_success
+        if len(done) and self._success_term is not None:
+            success = self._success_term() & (self.terminated | self.truncated)
         if self.cfg.success is not None:
             extras["is_success"] = success
         if len(done):
@@ -312,14 +316,6 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         for name in ("action", "reward", "termination", "metrics", "observation"):
             self._managers[name].reset(env_ids)
 
-    def _broken_worlds(self) -> Tensor | None:
-        """Worlds whose physics broke down in this step, or None."""
-        if not bool(self.engine.failed.any()):
-            return None
-        broken = self.engine.failed.nonzero().flatten()
-        self.failed_worlds += len(broken)
-        return broken
-
     def _note_faults(self, rewards: Tensor | None = None) -> None:
         """Remember the first term that is not finite. Training stops for it; who only steps is left to go on."""
         seen = self.obs.values() if rewards is None else (rewards, *self.obs.values())
@@ -338,11 +334,6 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             if len(bad):
                 return f"observation term '{group.name}.{group.term_at(int(bad[0]))}'"
         return None
-
-    def _success(self) -> Tensor:
-        if self._success_term is None:
-            return self._no_success
-        return self._success_term() & (self.terminated | self.truncated)
 
     def _finish(self, done: Tensor, success: Tensor) -> FinishedEpisodes:
         lengths = self.episode_length_buf[done] - self._skipped_steps[done]

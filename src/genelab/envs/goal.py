@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
-from genelab.envs.cfg import GoalCfg, RewardTermCfg
+from genelab.envs.cfg import GoalCfg
 
 if TYPE_CHECKING:
     from genelab.envs.env import ManagerBasedRlEnv
@@ -31,7 +31,11 @@ class Goal:
         self.achieved, self.desired = cfg.achieved, cfg.desired
         """Names of the two observation groups."""
         self._env = env
-        self._term = _only_reward(env)
+        terms = env.cfg.rewards
+        if [term.func for term in terms.values()] != [goal_reward]:
+            names = ", ".join(terms) or "none"
+            raise UserError(f"a goal-conditioned task has mdp.goal_reward as its only reward term, not: {names}")
+        [self._term] = terms.values()
         for name in self.groups:
             _check_group(name, env)
         env.observation_manager.require_vectors(self.groups, "goals are vectors")
@@ -62,14 +66,6 @@ class Goal:
     def unscaled_reward(self, achieved: Tensor, desired: Tensor) -> Tensor:
         """The task's function of both goals, before weight and time step.  (…,)"""
         return self.cfg.reward(achieved, desired, **self.cfg.params)
-
-
-def _only_reward(env: "ManagerBasedRlEnv") -> RewardTermCfg:
-    terms = env.cfg.rewards
-    if len(terms) != 1 or next(iter(terms.values())).func is not goal_reward:
-        names = ", ".join(terms) or "none"
-        raise UserError(f"a goal-conditioned task has mdp.goal_reward as its only reward term, not: {names}")
-    return next(iter(terms.values()))
 
 
 def _check_group(name: str, env: "ManagerBasedRlEnv") -> None:

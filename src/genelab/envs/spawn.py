@@ -55,10 +55,3 @@ class Spawn(Stateful):
         if self.terrain is not None:
             self.level[env_ids] = level.clamp(0, self.terrain.cfg.rows - 1)
             self.origin[env_ids] = self.terrain.origin(self.level[env_ids], self.column[env_ids])
-
-    @property
-    def groups(self) -> WorldGroups | None:
-        """The levels, where worlds stay on them."""
-        if self.terrain is None or not self.terrain.cfg.spread:
-            return None
-        return WorldGroups("level", self.level)

@@ -25,7 +25,7 @@ from genelab.core.files import prepare_output, read_json, write_json, write_resu
 from genelab.core.ranges import Count, CountOrZero, NonNegative, Range, Seed
 from genelab.core.registry import NotInstalledError, find, find_installed
 from genelab.core.stats import wilson
-from genelab.core.stored_config import check_record, refuse_unknown
+from genelab.core.stored_config import check_record
 from genelab.engines import ENGINES
 from genelab.experiment import provenance
 from genelab.experiment.evaluate import run_evaluation
@@ -105,8 +105,7 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
         label = f"suite '{path}', entry {number}"
         if not isinstance(entry, dict):
             raise UserError(f"{label}: expected an object, got {type(entry).__name__}")
-        refuse_unknown(label, entry, _FIELDS)
-        check_record(label, entry, _FIELDS, ("task", "checkpoint"))
+        check_record(label, entry, _FIELDS, ("task", "checkpoint"), complete=True)
         try:
             find(entry["task"])
             entry["path"] = str(resolve_checkpoint(entry["checkpoint"], entry["task"], relative_to=path.parent))

@@ -1,8 +1,11 @@
-"""What a running command shows: a live line for each piece of work on a terminal, plain lines in a pipe."""
+"""What a running command shows: a live line for each piece of work on a terminal, plain lines in a pipe, any text."""
 
+import codecs
+import io
 import os
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
@@ -15,6 +18,10 @@ PLAIN_INTERVAL_S = 5.0
 BAR_WIDTH = 24
 REDRAW_S = 3.0
 """Time between two drawings of a live text, which reads files that may be long."""
+SIGNS = {"±": "+/-", "·": "-", "×": "x", "→": "->", "\N{EN DASH}": "-", "³": "^3", "²": "^2"}
+LINES = {"─━═╌┄": "-", "│┃║": "|"}
+CORNERS = range(0x2500, 0x2580)
+"""Where the characters are that tables are drawn with."""
 
 
 def say(line: object = "", stream: TextIO | None = None) -> None:
@@ -28,6 +35,28 @@ def say(line: object = "", stream: TextIO | None = None) -> None:
         print(line, file=out, flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+
+
+def allow_all_text() -> None:
+    """Let standard output and standard error take any text, whatever their encoding: `LC_ALL=C` knows only ASCII."""
+    codecs.register_error("plain", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="plain")
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_substitute, error.object[error.start : error.end])), error.end
+
+
+def _substitute(character: str) -> str:
+    if character in SIGNS:
+        return SIGNS[character]
+    if ord(character) in CORNERS:
+        return next((sign for drawn, sign in LINES.items() if character in drawn), "+")
+    return unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode() or "?"
 
 
 def duration(seconds: float) -> str:

@@ -24,10 +24,8 @@ def versions(*more: str) -> dict[str, str]:
     """Versions of Python and of the packages that results depend on, and of `more` packages."""
     found = {"python": platform.python_version()}
     for package in (*_PACKAGES, *more):
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return found
 
 

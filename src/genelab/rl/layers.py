@@ -55,8 +55,5 @@ def squashed(*layers: nn.Module, scale: float) -> nn.Sequential:
 
 def mlp(inputs: int, hidden: tuple[int, ...], activation: str) -> nn.Sequential:
     """Hidden layers, each with its activation."""
-    sizes = (inputs, *hidden)
-    layers: list[nn.Module] = []
-    for before, after in itertools.pairwise(sizes):
-        layers += [nn.Linear(before, after), ACTIVATIONS[activation]()]
-    return nn.Sequential(*layers)
+    sizes = itertools.pairwise((inputs, *hidden))
+    return nn.Sequential(*(part for size in sizes for part in (nn.Linear(*size), ACTIVATIONS[activation]())))

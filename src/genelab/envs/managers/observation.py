@@ -119,7 +119,8 @@ class ObservationManager(TermManager):
                 raise UserError(f"observation group '{group_name}' has no terms")
             slots = []
             for name, term_cfg in group_cfg.terms.items():
-                slot = self._find(term_cfg)
+                alike = (t.cfg.func is term_cfg.func and t.cfg.params == term_cfg.params for t in self.terms)
+                slot = next((i for i, same in enumerate(alike) if same and self.terms[i].instance is None), None)
                 if slot is None:
                     slot = len(self.terms)
                     term = Term("observation", f"{group_name}.{name}", term_cfg, env)
@@ -206,10 +207,6 @@ class ObservationManager(TermManager):
             after = getattr(term.instance, name)
             after.copy_(remembered.index_copy(0, env_ids, after[env_ids]))
         return value
-
-    def _find(self, cfg: Any) -> int | None:
-        alike = (term.cfg.func is cfg.func and term.cfg.params == cfg.params for term in self.terms)
-        return next((i for i, same in enumerate(alike) if same and self.terms[i].instance is None), None)
 
 
 def _side_by_side(group: str, shapes: dict[str, Shape]) -> Shape:

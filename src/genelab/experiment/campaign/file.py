@@ -18,7 +18,7 @@ from genelab.core.overrides import show
 from genelab.core.ranges import Range, Seed
 from genelab.core.registry import find
 from genelab.core.run_files import seed_directory
-from genelab.core.stored_config import check_record, refuse_unknown
+from genelab.core.stored_config import check_record
 from genelab.experiment.setup import choose_preset
 
 _Names = str | tuple[str, ...]
@@ -90,7 +90,7 @@ def read_campaign(file: Path) -> Campaign:
     except ValueError as error:
         raise UserError(f"'{file}' is not TOML: {error}") from error
     with about(file):
-        top = _checked("the file", data, _TOP, ("frames_per_run", "entry"))
+        top = check_record("the file", data, _TOP, ("frames_per_run", "entry"), complete=True)
         directory = Path(os.path.normpath(file.parent / top.get("directory", file.with_suffix("").name)))
         entries = top["entry"] if isinstance(top["entry"], tuple | list) else ()
         if not entries:
@@ -110,7 +110,8 @@ def read_campaign(file: Path) -> Campaign:
 
 def _rows(label: str, entry: Any, top: Mapping[str, Any], directory: Path) -> Iterator[Row]:
     """A row for every task and preset of an entry."""
-    found = {name: top[name] for name in _SHARED if name in top} | _checked(label, entry, _ENTRY, ("task",))
+    own = check_record(label, entry, _ENTRY, ("task",), complete=True)
+    found = {name: top[name] for name in _SHARED if name in top} | own
     seeds, name = found.get("seeds", ()), found.get("name", "")
     if not seeds or len(set(seeds)) != len(seeds):
         raise UserError(f"{label}: {'a seed is there twice' if seeds else 'it has no seeds'}")
@@ -131,8 +132,3 @@ def _rows(label: str, entry: Any, top: Mapping[str, Any], directory: Path) -> It
 
 def _several(names: str | tuple[str, ...]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else names
-
-
-def _checked(label: str, record: Any, fields: Mapping[str, Any], required: tuple[str, ...]) -> dict[str, Any]:
-    refuse_unknown(label, record, fields)
-    return check_record(label, record, fields, required)

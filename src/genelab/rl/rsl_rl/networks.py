@@ -48,26 +48,21 @@ class CnnNetwork(CNNModel):
 def make_network(cfg: RslRlOnPolicyRunnerCfg, name: str, obs: TensorDict, outputs: int) -> Any:
     """The network called `name` in an agent config, for the observation groups that the config gives it."""
     model: RslRlModelCfg = getattr(cfg, name)
-    groups = observation_set(cfg, name, obs)
+    if name not in cfg.obs_groups:
+        raise UserError(f"agent.obs_groups does not say what '{name}' sees (it has {', '.join(cfg.obs_groups)})")
+    groups = list(cfg.obs_groups[name])
+    if not groups:
+        raise UserError(f"agent.obs_groups.{name} is empty")
+    for group in groups:
+        if group not in obs:
+            raise unknown(f"observation group in agent.obs_groups.{name}", group, map(str, obs.keys()))
     try:
-        network = load(model.network)(obs, {name: list(groups)}, name, outputs, **model.arguments())
+        network = load(model.network)(obs, {name: groups}, name, outputs, **model.arguments())
     except ValueError as error:
         raise UserError(f"agent.{name}: {error}") from error
     if model.obs_normalization:
         network.obs_normalizer.until = model.normalization_until
     return network.to(obs.device)
-
-
-def observation_set(cfg: RslRlOnPolicyRunnerCfg, name: str, obs: TensorDict) -> tuple[str, ...]:
-    """The observation groups that a network reads."""
-    if name not in cfg.obs_groups:
-        raise UserError(f"agent.obs_groups does not say what '{name}' sees (it has {', '.join(cfg.obs_groups)})")
-    if not cfg.obs_groups[name]:
-        raise UserError(f"agent.obs_groups.{name} is empty")
-    for group in cfg.obs_groups[name]:
-        if group not in obs:
-            raise unknown(f"observation group in agent.obs_groups.{name}", group, map(str, obs.keys()))
-    return cfg.obs_groups[name]
 
 
 def _head(network: MLPModel) -> nn.Sequential:

@@ -1,5 +1,6 @@
 """Replay buffers of stable-baselines3: made, filled for all worlds at once, saved, put back, normalised when read."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -15,7 +16,6 @@ from genelab.core.ranges import CountOrZero
 from genelab.core.stored_config import stored
 from genelab.core.tensors import restore
 from genelab.envs import ManagerBasedRlEnv
-from genelab.envs.goal import Goal
 from genelab.rl.cfg import Sb3AgentCfg
 from genelab.rl.timestep import filled_rows
 
@@ -27,21 +27,6 @@ Tensors = Tensor | dict[str, Tensor]
 
 _CUT_OFF: dict[str, Any] = {"TimeLimit.truncated": True}
 _NOTHING: dict[str, Any] = {}
-
-
-class GoalRewards:
-    """The one question a hindsight buffer asks its environment: what would be paid for other goals."""
-
-    def __init__(self, goal: Goal, device: str):
-        self._goal = goal
-        self._device = device
-
-    def env_method(
-        self, name: str, achieved: np.ndarray, desired: np.ndarray, infos: Any, indices: Any
-    ) -> list[np.ndarray]:
-        """Rewards as one array in a list, as sb3 expects of its first environment."""
-        goals = (torch.from_numpy(part).to(self._device) for part in (achieved, desired))
-        return [self._goal.reward(*goals).cpu().numpy()]
 
 
 class Hindsight(HerReplayBuffer):
@@ -65,18 +50,24 @@ def make_buffer(
     shared = {"device": env.device, "n_envs": env.num_envs}
     if not cfg.her:
         return ReplayBuffer(size, observations, actions, **shared)
-    if env.goal is None:
+    goal = env.goal
+    if goal is None:
         raise UserError("agent.her needs a goal-conditioned task: the environment config has no goal")
     if training and size // env.num_envs <= env.max_episode_length:
         raise UserError(
             f"agent.off_policy.buffer_size {size} holds {size // env.num_envs} steps of {env.num_envs} worlds: "
             f"hindsight needs whole episodes, which have {env.max_episode_length}"
         )
+
+    def rewards(name: str, achieved: np.ndarray, desired: np.ndarray, infos: Any, indices: Any) -> list[np.ndarray]:
+        """What would be paid for other goals, as one array in a list, as sb3 expects of its first environment."""
+        return [goal.reward(*(torch.from_numpy(part).to(env.device) for part in (achieved, desired))).cpu().numpy()]
+
     buffer = Hindsight(
         size,
         observations,  # type: ignore[arg-type]
         actions,
-        GoalRewards(env.goal, env.device),  # type: ignore[arg-type]
+        SimpleNamespace(env_method=rewards),  # type: ignore[arg-type]  # all that it asks of an environment
         n_sampled_goal=cfg.her_goals,
         goal_selection_strategy=cfg.her_strategy,
         **shared,

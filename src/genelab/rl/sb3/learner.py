@@ -46,12 +46,13 @@ class Sb3Learner(TimestepLearner):
         env, cfg = self.env, self.agent_cfg
         self._groups = self.groups(cfg.obs_groups)
         self._parts = self._name_parts()
+        spread = {"log_std_init": math.log(cfg.on_policy.init_std)} if cfg.is_on_policy else {}
         self.alg = ALGORITHMS[cfg.algorithm](
             "MultiInputPolicy" if cfg.her else "MlpPolicy",
             env=None,
             learning_rate=lambda _: self.learning_rate(),
             gamma=cfg.gamma,
-            policy_kwargs=_policy_kwargs(cfg),
+            policy_kwargs={"net_arch": list(cfg.hidden_dims), "activation_fn": ACTIVATIONS[cfg.activation], **spread},
             device=env.device,
             _init_setup_model=False,
             **_arguments(cfg, env),
@@ -255,11 +256,6 @@ class Sb3Learner(TimestepLearner):
         if isinstance(tensors, dict):
             return {name: value.cpu().numpy() for name, value in tensors.items()}
         return tensors.cpu().numpy()
-
-
-def _policy_kwargs(cfg: Sb3AgentCfg) -> dict[str, Any]:
-    common = {"net_arch": list(cfg.hidden_dims), "activation_fn": ACTIVATIONS[cfg.activation]}
-    return common | ({"log_std_init": math.log(cfg.on_policy.init_std)} if cfg.is_on_policy else {})
 
 
 def _arguments(cfg: Sb3AgentCfg, env: ManagerBasedRlEnv) -> dict[str, Any]:

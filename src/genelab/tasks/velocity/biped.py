@@ -54,16 +54,13 @@ def shaping(robot: VelocityRobot, feet: str, iterations: int) -> dict[str, Any]:
     end early throughout.
     """
     steps = iterations * RslRlOnPolicyRunnerCfg().num_steps_per_env
-
-    def fade() -> RampCfg:
-        return RampCfg(start=1.0, end=0.0, steps=steps)
-
+    fade = RampCfg(start=1.0, end=0.0, steps=steps)
     step = {"feet": feet, "command": COMMAND, "threshold": 0.1}
     slowly = ("action_rate", "clearance", "swing_height", "angular_momentum", "torso_ang_vel")
     return {
-        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params={"command": COMMAND}, ramp=fade()),
-        "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade()),
-        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade()),
+        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params={"command": COMMAND}, ramp=fade),
+        "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
+        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
         "env.events.push": pushes(robot, after=steps),
         "env.terminations.low": DoneTermCfg(mdp.root_below, params={"height": 0.5}),

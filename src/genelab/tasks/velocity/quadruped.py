@@ -43,15 +43,12 @@ def shaping(feet: str, iterations: int) -> dict[str, Any]:
     learnt last.
     """
     steps = iterations * RslRlOnPolicyRunnerCfg().num_steps_per_env
-
-    def fade(steps: int) -> RampCfg:
-        return RampCfg(start=1.0, end=0.0, steps=steps)
-
+    fade, late = (RampCfg(start=1.0, end=0.0, steps=n * steps) for n in (1, 2))
     trot = {"feet": feet, "command": COMMAND, "threshold": 0.1}
     share = {"command": COMMAND, "smallest": 0.3}
     return {
-        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=share, ramp=fade(2 * steps)),
-        "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=fade(steps)),
+        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=share, ramp=late),
+        "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=fade),
         "env.rewards.joint_acc.ramp": RampCfg(start=0.05, end=1.0, steps=steps),
         "env.rewards.action_rate.ramp": RampCfg(start=0.05, end=1.0, steps=steps),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
