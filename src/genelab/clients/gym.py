@@ -265,10 +265,8 @@ def _check_options(options: dict[str, Any] | None, known: tuple[str, ...]) -> No
 
 
 def _spaces(env: ManagerBasedRlEnv) -> tuple[gymnasium.Space[Any], gymnasium.spaces.Box]:
-    boxes: dict[str, gymnasium.Space[Any]] = {}
-    for name, group in _groups(env).items():
-        shape = env.observation_manager.groups[group].shape
-        boxes[name] = gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float32)
+    shapes = {name: env.observation_manager.groups[group].shape for name, group in _groups(env).items()}
+    boxes: dict[str, Any] = {n: gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float32) for n, shape in shapes.items()}
     observations = boxes["observation"] if env.goal is None else gymnasium.spaces.Dict(boxes)
     return observations, gymnasium.spaces.Box(-1.0, 1.0, (env.num_actions,), np.float32)
 

@@ -78,8 +78,10 @@ def remove_orphans(directory: Path, pattern: str = f".*{TEMPORARY}") -> None:
         path.unlink(missing_ok=True)
 
 
-def write_result(path: Path, write: Callable[[Path], object]) -> None:
-    """Write what took long to make with `write` to `path`; if that fails, elsewhere, and say so in an error."""
+def write_result(path: Path | None, write: Callable[[Path], object]) -> None:
+    """Write what took long to make with `write` to `path`, if any; if that fails, elsewhere, and say so in an error."""
+    if path is None:
+        return
     try:
         write(path)
     except OSError as error:

@@ -88,8 +88,7 @@ def run_benchmark(
         "measured_at": provenance.now(),
         **provenance.stamp(),
     }
-    if out is not None:
-        write_result(out, lambda path: write_json(path, report))
+    write_result(out, lambda path: write_json(path, report))
     return report
 
 

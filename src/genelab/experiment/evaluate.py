@@ -66,6 +66,5 @@ def run_evaluation(
         **provenance.stamp(),
         "trained": {key: source.get(key) for key in ("seed", "preset", "engine", "backend", "git_commit")},
     }
-    if out is not None:
-        write_result(out, lambda path: write_json(path, record))
+    write_result(out, lambda path: write_json(path, record))
     return record

@@ -53,7 +53,10 @@ def run_probe(
     disturbed = copy.deepcopy(cfg)
     disturbed.num_envs = num_envs
     disturbed.events = {**setup.spec.env_cfg(play=False).events, **cfg.events}
-    name, ranges = _velocity_command(task, cfg.commands)
+    velocities = {name: command for name, command in cfg.commands.items() if isinstance(command, VelocityCommandCfg)}
+    if not velocities:
+        raise UserError(f"task '{task}' has no velocity command to probe")
+    name, ranges = next(iter(velocities.items()))
     commands = directions(ranges)
     cfg.num_envs = num_envs * len(commands)
     cfg.episode_length_s = seconds
@@ -83,8 +86,7 @@ def run_probe(
         "probed_at": provenance.now(),
         **provenance.stamp(),
     }
-    if out is not None:
-        write_result(out, lambda path: write_json(path, record))
+    write_result(out, lambda path: write_json(path, record))
     return record
 
 
@@ -129,10 +131,3 @@ def measure(command: tuple[float, ...], velocity: Tensor, upright: Tensor) -> di
         "falls": int((~upright).sum()),
         "worlds": len(upright),
     }
-
-
-def _velocity_command(task: str, commands: dict[str, Any]) -> tuple[str, VelocityCommandCfg]:
-    for name, cfg in commands.items():
-        if isinstance(cfg, VelocityCommandCfg):
-            return name, cfg
-    raise UserError(f"task '{task}' has no velocity command to probe")

@@ -93,12 +93,9 @@ def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Say
         def next_command(directory: Path) -> list[str] | None:
             return training_command(request, setup, directory, places[directory], threads)
 
-        unfinished = {}
-        for directory, seed in places.items():
-            if next_command(directory) is None:
-                say(f"seed {seed}: finished before")
-            else:
-                unfinished[directory] = seed
+        unfinished = {directory: seed for directory, seed in places.items() if next_command(directory) is not None}
+        for seed in (places[directory] for directory in places if directory not in unfinished):
+            say(f"seed {seed}: finished before")
         agent_cfg = setup.agent_cfg
         with closing(SeedLines(unfinished, agent_cfg.max_iterations, agent_cfg.unit, say)) as lines:
             completed = work_through(unfinished, next_command, LocalProcesses(threads), parallel, lines)

@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -74,7 +73,8 @@ def randomize_mass(
 ) -> None:
     """Mass of bodies plus or times U(low, high), each its own or all the same; inertia is scaled with the mass."""
     changed = entity or env.robot
-    ids, masses = _columns(env, changed.layout.body_ids)[bodies], _Field(env, env_ids, "body_mass", changed)
+    ids = torch.tensor(changed.layout.body_ids, device=env.device)[bodies]
+    masses = _Field(env, env_ids, "body_mass", changed)
     draw = masses.draw((1,) if shared else ids.shape, low, high)
     masses.write(ids, operation, draw)
     if operation == "scale":
@@ -90,7 +90,7 @@ def randomize_com(
 ) -> None:
     """Centre of mass moved by U(-offset, offset) along each axis of the body, metres."""
     changed = entity or env.robot
-    ids = _columns(env, changed.layout.body_ids)[bodies]
+    ids = torch.tensor(changed.layout.body_ids, device=env.device)[bodies]
     for axis, half_width in enumerate(offset):
         _Field(env, env_ids, "body_com", changed).randomize((ids, axis), "add", -half_width, half_width)
 
@@ -105,7 +105,7 @@ def randomize_gains(
 ) -> None:
     """Stiffness and damping of all servos, each times its own U(low, high), or all servos' times one of each."""
     changed = entity or env.robot
-    ids = _columns(env, changed.layout.actuator_ids)
+    ids = torch.tensor(changed.layout.actuator_ids, device=env.device)
     for field in ("actuator_kp", "actuator_kd"):
         _Field(env, env_ids, field, changed).randomize(ids, "scale", low, high, shared)
 
@@ -121,7 +121,7 @@ def randomize_joints(
 ) -> None:
     """Rotor inertia, damping or dry friction of all joints, each times its own U(low, high), or all times one."""
     changed = entity or env.robot
-    ids = _columns(env, changed.layout.qvel_ids)
+    ids = torch.tensor(changed.layout.qvel_ids, device=env.device)
     _Field(env, env_ids, field, changed).randomize(ids, "scale", low, high, shared)
 
 
@@ -156,10 +156,6 @@ def randomize_encoder_bias(
         changed.encoder_bias = torch.zeros(env.num_envs, joints, device=env.device)
     stream = stream_of(env, "event/encoder_bias", changed)
     changed.encoder_bias[env_ids] = env.streams.uniform(stream, (len(env_ids), joints), -half_width, half_width)
-
-
-def _columns(env: ManagerBasedRlEnv, ids: np.ndarray) -> Tensor:
-    return torch.tensor(ids, device=env.device)
 
 
 def _geoms(env: ManagerBasedRlEnv, pattern: str) -> Tensor:

@@ -3,8 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,16 +17,12 @@ from genelab.envs.episodes import FinishedEpisodes
 from genelab.rl.backends.base import Policy
 
 
-@dataclass(frozen=True)
-class EvalPlan:
-    """How many worlds run how many episodes each."""
+class EvalPlan(NamedTuple):
+    """How many worlds run how many episodes each, and together."""
 
     num_envs: int
     episodes_per_env: int
-
-    @property
-    def episodes(self) -> int:
-        return self.num_envs * self.episodes_per_env
+    episodes: int
 
 
 def plan(episodes: int, num_envs: int) -> EvalPlan:
@@ -38,7 +33,8 @@ def plan(episodes: int, num_envs: int) -> EvalPlan:
     if episodes < 1 or num_envs < 1:
         raise UserError(f"an evaluation needs at least one episode and one world, not {episodes} and {num_envs}")
     quota = math.ceil(episodes / num_envs)
-    return EvalPlan(math.ceil(episodes / quota), quota)
+    worlds = math.ceil(episodes / quota)
+    return EvalPlan(worlds, quota, worlds * quota)
 
 
 class RandomPolicy(Policy):

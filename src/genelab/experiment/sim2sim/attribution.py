@@ -195,9 +195,8 @@ def _explained(gap: list[np.ndarray], effect: list[np.ndarray]) -> tuple[float, 
 
 def _differences(source: Behaviour, other: Behaviour) -> dict[str, np.ndarray]:
     """By script (degrees of freedom, steps and worlds), and for the episodes (metrics, episodes)."""
-    parts = {}
-    for name, motion in source.motions.items():
-        parts[name] = (other.motions[name]["qvel"] - motion["qvel"])[:HORIZON].reshape(-1, motion["qvel"].shape[2]).T
+    pairs = {name: (motion["qvel"], other.motions[name]["qvel"]) for name, motion in source.motions.items()}
+    parts = {name: (b - a)[:HORIZON].reshape(-1, a.shape[2]).T for name, (a, b) in pairs.items()}
     ours, theirs = source.episodes.values, other.episodes.values
     return {**parts, "episodes": np.nan_to_num([theirs[name] - ours[name] for name in ours])}
 

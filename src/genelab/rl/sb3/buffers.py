@@ -91,11 +91,6 @@ def store(
     buffer.add(obs, next_obs, actions.cpu().numpy(), rewards.cpu().numpy(), done, infos)  # type: ignore[arg-type]
 
 
-def can_sample(buffer: ReplayBuffer) -> bool:
-    """Whether there is anything to learn from: hindsight needs one of the first episodes, from row 0, to have ended."""
-    return buffer.full or not isinstance(buffer, HerReplayBuffer) or bool(buffer.ep_length[0].any())
-
-
 def buffer_state(buffer: ReplayBuffer) -> dict[str, Any]:
     """The filled part of a buffer as tensors. They share its memory."""
     filled = {name: torch.from_numpy(array[: buffer.size()]) for name, array in _arrays(buffer).items()}

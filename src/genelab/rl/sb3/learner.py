@@ -57,7 +57,11 @@ class Sb3Learner(TimestepLearner):
             _init_setup_model=False,
             **_arguments(cfg, env),
         )
-        self.alg.observation_space, self.alg.n_envs = self._observation_space(), env.num_envs
+        widths = {name: self.width(groups) for name, groups in self._parts.items()}
+        boxes = [(name, gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float32)) for name, width in widths.items()]
+        # in this order, in which an exported policy takes them too; a dict would be sorted
+        self.alg.observation_space = gymnasium.spaces.Dict(boxes) if cfg.her else boxes[0][1]  # type: ignore[arg-type]
+        self.alg.n_envs = env.num_envs
         self.alg.action_space = gymnasium.spaces.Box(-1.0, 1.0, (env.num_actions,), np.float32)
         if not cfg.is_on_policy:
             spaces = self.alg.observation_space, self.alg.action_space
@@ -66,7 +70,6 @@ class Sb3Learner(TimestepLearner):
         self.normalizer: buffers.Normalizer | None = None
         """Of observations, if the agent normalises them."""
         if cfg.obs_normalization:
-            widths = {name: self.width(groups) for name, groups in self._parts.items()}
             self.normalizer = self.alg._vec_normalize_env = buffers.Normalizer(widths).to(env.device)
         self.alg.set_logger(Logger(folder=None, output_formats=[]))
         self._seen: buffers.Observation | None = None
@@ -128,10 +131,10 @@ class Sb3Learner(TimestepLearner):
     def update(self) -> int:
         if self.agent_cfg.is_on_policy:
             self.alg.train()
-        elif buffers.can_sample(self.alg.replay_buffer):
+        elif self.alg.replay_buffer.full or not self.agent_cfg.her or self.alg.replay_buffer.ep_length[0].any():
             self.alg.train(self.agent_cfg.off_policy.gradient_steps, self.agent_cfg.off_policy.batch_size)
         else:
-            return 0
+            return 0  # hindsight needs one of the first episodes, from row 0, to have ended
         self.losses = {name: float(value) for name, value in self._logged().items() if "loss" in name}
         return self._gradient_steps()
 
@@ -176,9 +179,12 @@ class Sb3Learner(TimestepLearner):
             parameters = checkpoint["parameters"]
             if self.normalizer is not None:
                 load_part(self.normalizer, checkpoint["normalizer"])
+            if weights_only and not (self.training or self.agent_cfg.is_on_policy):  # to act, the actor is enough
+                weights = parameters["policy"].items()
+                actor = {name.removeprefix(ACTOR): value for name, value in weights if name.startswith(ACTOR)}
+                return load_part(self.alg.policy.actor, actor)
             if weights_only:
-                self._load_weights(parameters["policy"])
-                return
+                return load_part(self.alg.policy, parameters["policy"])
             for name in self.alg.get_parameters():
                 load_part(attrgetter(name)(self.alg), parameters[name])
             for name in self.alg._get_torch_save_params()[1]:
@@ -186,14 +192,6 @@ class Sb3Learner(TimestepLearner):
             self.alg._n_updates = stored(checkpoint, "updates", CountOrZero)
         except Exception as error:  # the structure of a checkpoint can be wrong in any way
             raise does_not_fit(error) from error
-
-    def _load_weights(self, weights: dict[str, Tensor]) -> None:
-        """The weights of all networks; only to act, those of an off-policy algorithm's actor are enough."""
-        if self.training or self.agent_cfg.is_on_policy:
-            load_part(self.alg.policy, weights)
-        else:
-            actor = {name.removeprefix(ACTOR): value for name, value in weights.items() if name.startswith(ACTOR)}
-            load_part(self.alg.policy.actor, actor)
 
     def buffer_state(self) -> dict[str, Any]:
         return buffers.buffer_state(self.alg.replay_buffer)
@@ -216,14 +214,6 @@ class Sb3Learner(TimestepLearner):
             row = (actions[step], *(flag[step] for flag in flags))
             buffers.store(buffer, self._numpy(obs), self._numpy(after), *row)
             self._learn_statistics(obs)
-
-    def _observation_space(self) -> gymnasium.Space:
-        boxes = [
-            (name, gymnasium.spaces.Box(-np.inf, np.inf, (self.width(groups),), np.float32))
-            for name, groups in self._parts.items()
-        ]
-        # in this order, in which an exported policy takes them too; a dict would be sorted
-        return gymnasium.spaces.Dict(boxes) if self.agent_cfg.her else boxes[0][1]  # type: ignore[arg-type]
 
     def _name_parts(self) -> dict[str, tuple[str, ...]]:
         """sb3's names for the parts of the observation, with the groups in them. Only hindsight has several."""

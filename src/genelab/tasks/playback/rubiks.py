@@ -69,7 +69,8 @@ def cube(edge: Positive) -> mujoco.MjSpec:
 
 def script() -> list[Turn]:
     """The turns: pauses, the scramble, pauses, and its solution."""
-    scramble = [_turn(word) for word in SCRAMBLE.split()]
+    turns = [(*FACES[word[0]], {"": 1, "'": -1, "2": 2}[word[1:]]) for word in SCRAMBLE.split()]
+    scramble = [Turn(axis, side, -side * quarters) for axis, side, quarters in turns]
     solution = [turn._replace(quarters=-turn.quarters) for turn in reversed(scramble)]
     pauses = [Turn(0, 0, 0)] * PAUSES
     return [*pauses, *scramble, *pauses, *solution]
@@ -102,11 +103,6 @@ def turn_layers(env: ManagerBasedEnv, step: int) -> None:
     quat[moved] = quat_mul(about.expand_as(quat[moved]), quat[moved])
     qpos = quat.flatten().to(env.device).expand(env.num_envs, -1)
     env.engine.set_state(torch.arange(env.num_envs, device=env.device), qpos, torch.zeros_like(env.engine.qvel))
-
-
-def _turn(word: str) -> Turn:
-    axis, side = FACES[word[0]]
-    return Turn(axis, side, -side * {"": 1, "'": -1, "2": 2}[word[1:]])
 
 
 def _quarter_turns(turn: Turn) -> np.ndarray:

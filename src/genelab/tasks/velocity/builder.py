@@ -13,6 +13,7 @@ from typing import Any
 from genelab import envs, mdp
 from genelab.envs import CurriculumTermCfg, EventTermCfg, ManagerBasedRlEnvCfg, ObservationGroupCfg, ObservationTermCfg
 from genelab.mdp import VelocityCommandCfg
+from genelab.rl.cfg import RslRlDistributionCfg, RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.scene.mirror import MirrorTable
 from genelab.scene.scene import EntityCfg, GroundCfg, SceneCfg
 from genelab.scene.terrain import TerrainCfg
@@ -136,3 +137,21 @@ def _events(table: VelocityRobot, play: bool) -> dict[str, EventTermCfg]:
 def pushes(table: VelocityRobot, after: int = 0) -> EventTermCfg:
     """The pushes of training, from so many control steps on."""
     return EventTermCfg(mdp.push_root, mode="interval", interval_s=table.push_s, after=after, params=dict(table.push))
+
+
+def flat_agent(max_iterations: int) -> RslRlOnPolicyRunnerCfg:
+    """PPO for flat ground, as published: 512-256-128."""
+    hidden_dims = (512, 256, 128)
+    return RslRlOnPolicyRunnerCfg(
+        max_iterations=max_iterations,
+        actor=RslRlModelCfg(hidden_dims=hidden_dims, distribution=RslRlDistributionCfg(init_std=1.0)),
+        critic=RslRlModelCfg(hidden_dims=hidden_dims),
+    )
+
+
+def rough_agent(max_iterations: int) -> RslRlOnPolicyRunnerCfg:
+    """PPO for rough ground, as published: no entropy bonus, and the network's own standard deviation, within bounds."""
+    cfg = flat_agent(max_iterations)
+    cfg.actor.distribution = RslRlDistributionCfg(init_std=1.0, state_dependent=True, std_range=(0.3, 2.0))
+    cfg.algorithm = RslRlPpoCfg(entropy_coef=0.0, desired_kl=0.02)
+    return cfg

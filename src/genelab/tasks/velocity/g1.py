@@ -9,8 +9,8 @@ from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.scene.robots.g1 import ACTION_SCALES, MIRROR, SIDES, g1
 from genelab.scene.terrain_shapes import LARGE_SIZES
 from genelab.sensors import ContactSensorCfg
-from genelab.tasks.velocity import agents, biped
-from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, velocity
+from genelab.tasks.velocity import biped
+from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, flat_agent, rough_agent, velocity
 
 FEET = tuple(f"{side}_foot" for side in SIDES)
 """Sites, at the ankles: 35 mm above the soles."""
@@ -109,14 +109,14 @@ def rough(play: bool = False) -> ManagerBasedRlEnvCfg:
 
 def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     """PPO for the G1 on flat ground: 512-256-128, 30,000 iterations."""
-    cfg = agents.flat_ppo(max_iterations=30_000)
+    cfg = flat_agent(max_iterations=30_000)
     cfg.algorithm.entropy_coef = 0.01
     return cfg
 
 
 def rough_ppo() -> RslRlOnPolicyRunnerCfg:
     """PPO for the G1 on rough ground: no entropy bonus, the network's own standard deviation within [0.3, 2]."""
-    return agents.rough_ppo(max_iterations=6000)
+    return rough_agent(max_iterations=6000)
 
 
 FLAT_PRESETS: dict[str, dict[str, Any]] = {

@@ -6,8 +6,8 @@ from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.scene.robots.go1 import LEGS, MIRROR, go1
-from genelab.tasks.velocity import agents, quadruped
-from genelab.tasks.velocity.builder import VelocityRobot, velocity
+from genelab.tasks.velocity import quadruped
+from genelab.tasks.velocity.builder import VelocityRobot, flat_agent, rough_agent, velocity
 
 FEET = tuple(f"{leg}_foot" for leg in LEGS)
 THIGHS = tuple(f"{leg}_thigh" for leg in LEGS)
@@ -44,12 +44,12 @@ def rough(play: bool = False) -> ManagerBasedRlEnvCfg:
 
 def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     """PPO for the Go1 on flat ground: 512-256-128, 3000 iterations."""
-    return agents.flat_ppo(max_iterations=3000)
+    return flat_agent(max_iterations=3000)
 
 
 def rough_ppo() -> RslRlOnPolicyRunnerCfg:
     """PPO for the Go1 on rough ground: no entropy bonus, the network's own standard deviation within [0.3, 2]."""
-    return agents.rough_ppo(max_iterations=6000)
+    return rough_agent(max_iterations=6000)
 
 
 _SMALL, _LARGE = (64, 64, 64), (128, 128, 128)
