@@ -10,8 +10,7 @@ from pathlib import Path
 
 from genelab.experiment.pages import Section, render
 from genelab.experiment.report.curves import learning_curves
-from genelab.experiment.report.evaluation import evaluation
-from genelab.experiment.report.results import badges, key_figures
+from genelab.experiment.report.results import badges, evaluation, key_figures
 from genelab.experiment.run.reading import load_entries
 
 FILMS = {
