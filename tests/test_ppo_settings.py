@@ -173,6 +173,7 @@ def test_the_critic_learns_normalised_returns_and_is_read_in_real_ones(env: Mana
     constant_critic(method, 3.0)  # the last observation is worth 3 * 2 + 10 = 16
     filled(method, rewards=[4.0, 8.0], values=[0.0, 1.0])  # worth 10 and 12
     method.compute_returns(batch_of(env, env.obs))
+    method.compute_advantages()
     # returns 8 + 0.5 * 16 = 16 and 4 + 0.5 * 16 = 12; advantages 12 - 10 = 2 and 16 - 12 = 4
     advantages = torch.tensor([2.0, 4.0]).repeat_interleave(WORLDS)
     expected = (advantages - 3.0) / advantages.std()

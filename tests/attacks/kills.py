@@ -37,6 +37,7 @@ RSL_RL = ("--max-iterations", "6", "--agent.save_interval", "1", "--agent.num_st
 TRAININGS = {
     "rsl_rl ppo": RSL_RL,
     "rsl_rl lstm": (*RSL_RL, "--agent.actor.rnn_type", "lstm", "--agent.algorithm.symmetry", "none"),
+    "rsl_rl workers": (*RSL_RL, "--workers", "2"),
     "rsl_rl with evaluations": (*RSL_RL, "--eval-every", "2", "--eval-episodes", "2"),
     "skrl PPO": ("--backend", "skrl", "--agent.algorithm", "PPO", "--agent.on_policy.num_steps", "10", *TINY),
     "skrl SAC": ("--backend", "skrl", "--agent.algorithm", "SAC", *OFF_POLICY, *TINY),

@@ -30,6 +30,7 @@ def train(
         int | None, option("Learn for this many iterations; with skrl and sb3, environment steps.")
     ] = None,
     steps: Annotated[int | None, option("The same as --max-iterations.")] = None,
+    workers: Annotated[int | None, option("Simulate in this many processes (agent.rollout.workers).")] = None,
     seed: Annotated[int | None, _run("Fix everything random (agent.seed).")] = None,
     seeds: Annotated[str | None, _run("Train with several seeds, such as 1,2,3, each in a process.")] = None,
     parallel: Annotated[int | None, _run("Train this many seeds at once (1).")] = None,
@@ -59,6 +60,7 @@ def train(
         raise UserError("--steps is an alias of --max-iterations: give one of them")
     iterations = steps if max_iterations is None else max_iterations
     more = {"env.num_envs": num_envs, "agent.max_iterations": iterations, "agent.seed": seed}
+    more["agent.rollout.workers"] = workers
     overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
     from genelab.experiment import train as training
     from genelab.experiment.seeds import parse_seeds, train_seeds

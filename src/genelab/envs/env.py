@@ -52,7 +52,8 @@ _PARTS = ("engine", "streams", "sensors", "episode_stats", "spawn")
 class ManagerBasedEnv:
     """A scene in `num_envs` worlds, advanced in control steps by its playback function. No learning."""
 
-    def __init__(self, cfg: ManagerBasedEnvCfg, seed: int = 0):
+    def __init__(self, cfg: ManagerBasedEnvCfg, seed: int = 0, first_world: int = 0):
+        """`first_world`: how many worlds come before these, where others have them."""
         validate({"env": cfg})
         self.cfg = cfg
         self.num_envs = cfg.num_envs
@@ -70,7 +71,7 @@ class ManagerBasedEnv:
         self.entities = {name: Entity(self.engine, layout) for name, layout in self.scene.entities.items()}
         """Robots and objects by name."""
         self.terrain = None if self.scene.terrain is None else self.scene.terrain.to(self.device)
-        self.spawn = Spawn(self.terrain, cfg.num_envs, self.device)
+        self.spawn = Spawn(self.terrain, cfg.num_envs, self.device, first_world)
         self.sensors = Sensors(cfg.scene.sensors, self)
         self.step_count = 0
         """Control steps since the environment was made."""
@@ -129,10 +130,10 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
     cfg: ManagerBasedRlEnvCfg
 
     @torch.no_grad()
-    def __init__(self, cfg: ManagerBasedRlEnvCfg, seed: int = 0):
+    def __init__(self, cfg: ManagerBasedRlEnvCfg, seed: int = 0, first_world: int = 0):
         if not cfg.scene.robots:
             raise UserError("a task needs a robot: env.scene.robots is empty")
-        super().__init__(cfg, seed)
+        super().__init__(cfg, seed, first_world)
         self.max_episode_length = cfg.max_episode_length
         self.episode_length_buf = torch.zeros(self.num_envs, dtype=torch.int64, device=self.device)
         """(N,) control steps of each running episode."""

@@ -27,7 +27,7 @@ class Spawn(Stateful):
 
     state = ("level", "column", "origin", "start")
 
-    def __init__(self, terrain: Terrain | None, num_envs: int, device: str):
+    def __init__(self, terrain: Terrain | None, num_envs: int, device: str, first_world: int = 0):
         self.terrain = terrain
         self.level = torch.zeros(num_envs, dtype=torch.int64, device=device)
         """(N,) row of the terrain."""
@@ -47,7 +47,7 @@ class Spawn(Stateful):
             self.level.copy_(worlds % rows if num_envs >= rows else (2 * worlds + 1) * rows // (2 * num_envs))
             self.column.copy_(order[(worlds // rows + self.level * (columns // 2)) % columns])
         else:
-            self.column.copy_(worlds % columns)
+            self.column.copy_((worlds + first_world) % columns)
         self.move(worlds, self.level)
 
     def move(self, env_ids: Tensor, level: Tensor) -> None:

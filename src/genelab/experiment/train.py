@@ -139,7 +139,7 @@ def _train_in(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, start: WarmStart
             evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
             infos = {key: run.meta[key] for key in SOURCE}
             infos |= {"agent": to_dict(agent_cfg), "env_changes": run.meta["env_changes"]}
-            hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation)
+            hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation, say=say)
             result = backends.train(env, agent_cfg, run, infos, hooks, start)
             status = "finished" if result.finished else "stopped"
             run.meta |= {"iteration": result.iteration, "weights_sha256": result.weights_sha256}

@@ -101,6 +101,14 @@ class RslRlPpoCfg:
 
 
 @dataclass(kw_only=True)
+class RolloutCfg:
+    """Where the worlds of a training are."""
+
+    workers: Annotated[int, Range(0, 1024)] = 0
+    """Processes that simulate a part of the worlds each, on one thread. It changes the weights, as the seed does."""
+
+
+@dataclass(kw_only=True)
 class RslRlOnPolicyRunnerCfg:
     """A method that learns from rollouts, with rsl_rl's networks."""
 
@@ -124,6 +132,7 @@ class RslRlOnPolicyRunnerCfg:
     actor: RslRlModelCfg = field(default_factory=lambda: RslRlModelCfg(distribution=RslRlDistributionCfg()))
     critic: RslRlModelCfg = field(default_factory=RslRlModelCfg)
     algorithm: RslRlPpoCfg = field(default_factory=RslRlPpoCfg)
+    rollout: RolloutCfg = field(default_factory=RolloutCfg)
     random_episode_start: bool = True
     """Start the first episodes at random points of their length, so that worlds do not end all at once."""
     torch_threads: Threads = 0
@@ -146,7 +155,9 @@ class RslRlOnPolicyRunnerCfg:
             raise UserError("action_repeat goes with networks without memory: set rnn_type to none")
 
     def check_samples(self, num_envs: int) -> None:
-        """Raise if an iteration in so many worlds has fewer samples than there are mini-batches."""
+        """Raise if so many worlds are fewer than workers, or an iteration has fewer samples than mini-batches."""
+        if self.rollout.workers > num_envs:
+            raise UserError(f"agent.rollout.workers must be at most env.num_envs, {num_envs}: each has a world or more")
         every = num_envs * self.actions_per_iteration
         samples, what = num_envs, "worlds, which recurrent networks learn from as a whole"
         if not self.is_recurrent:

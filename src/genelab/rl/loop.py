@@ -52,6 +52,11 @@ class Learner(ABC):
         """Gradient steps so far."""
         self.build()
 
+    @classmethod
+    def in_training(cls, cfg: Any) -> "type[Learner]":
+        """The class that trains with a config. This one acts with what was trained, too."""
+        return cls
+
     @abstractmethod
     def build(self) -> None:
         """Make the networks and all they learn with, for the observations and actions of the environment."""
@@ -78,6 +83,9 @@ class Learner(ABC):
         """What a run does once, before its first iteration."""
         if self.agent_cfg.random_episode_start:
             self.env.randomize_episode_start()
+
+    def close(self) -> None:  # noqa: B027
+        """Free what the learner holds beside the environment."""
 
     def begin_with(self, start: WarmStart) -> None:
         """Take over the weights of a checkpoint; of another task's only if it shows the same."""

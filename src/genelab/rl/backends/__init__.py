@@ -1,10 +1,11 @@
 """RL libraries by name: one table that points at learners. Nothing heavy is imported until one is used."""
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from genelab.core.config import CLASS_KEY
-from genelab.core.errors import UserError, reason
+from genelab.core.errors import RunStopped, UserError, reason
 from genelab.core.overrides import validate
 from genelab.core.registry import Component, find_installed, load
 from genelab.core.run_files import STATE_FILE
@@ -100,23 +101,25 @@ def train(
     seed = derive_seed(agent_cfg.seed, "learner")
     torch.manual_seed(seed)
     np.random.seed(seed % 2**32)
-    learner = learner_class(agent_cfg)(env, agent_cfg, infos, hooks)
-    state = run.load_state()
-    if state is not None:
-        path = run.directory / STATE_FILE
-        try:
-            learner.load_state(state)
-        except UserError as error:
-            raise UserError(f"'{path}': {error}") from error
-        except Exception as error:  # its structure can be wrong in any way
-            raise UserError(f"'{path}' is not the state of this run: {reason(error)}") from error
-    else:
-        if warm_start is not None:
-            learner.begin_with(warm_start)
-            learner.require_finite_networks()
-        learner.start()
-        run.save_state(learner.state())  # a disk without room for it is found before hours of training
-    return learner.learn_in(run)
+    with closing(learner_class(agent_cfg).in_training(agent_cfg)(env, agent_cfg, infos, hooks)) as learner:
+        state = run.load_state()
+        if state is not None:
+            path = run.directory / STATE_FILE
+            try:
+                learner.load_state(state)
+            except UserError as error:
+                raise UserError(f"'{path}': {error}") from error
+            except RunStopped:
+                raise
+            except Exception as error:  # its structure can be wrong in any way
+                raise UserError(f"'{path}' is not the state of this run: {reason(error)}") from error
+        else:
+            if warm_start is not None:
+                learner.begin_with(warm_start)
+                learner.require_finite_networks()
+            learner.start()
+            run.save_state(learner.state())  # a disk without room for it is found before hours of training
+        return learner.learn_in(run)
 
 
 def load_policy(env: "ManagerBasedRlEnv", agent_cfg: Any, checkpoint: dict[str, Any]) -> "Policy":

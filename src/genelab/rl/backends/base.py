@@ -64,6 +64,8 @@ class Hooks:
     """Called after each control step."""
     after_iteration: "Callable[[Learner], None] | None" = None
     """Called after each iteration, to look at the learner without disturbing it."""
+    say: Callable[[str], None] = print
+    """Tells the user what happens."""
 
 
 @dataclass

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import torch
 from rsl_rl.modules import HiddenState
+from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -31,6 +32,8 @@ from genelab.rl.deployed import Deployed
 class Method(ABC):
     """A method that learns from rollouts of all worlds."""
 
+    storage: RolloutStorage
+    """What rollouts are recorded in."""
     optimiser_steps: int = 0
     """Gradient steps so far."""
 
@@ -63,7 +66,10 @@ class Method(ABC):
 
     @abstractmethod
     def compute_returns(self, obs: TensorDict) -> None:
-        """Finish a rollout that ends at `obs`."""
+        """Finish a rollout that ends at `obs`, each world by itself: workers do it for their shard of the worlds."""
+
+    def compute_advantages(self) -> None:  # noqa: B027
+        """What follows from the returns of all worlds together, before an update."""
 
     @abstractmethod
     def update(self) -> dict[str, float]:

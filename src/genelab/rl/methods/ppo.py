@@ -132,15 +132,16 @@ class PPO(RslRlPPO, Method):
             storage.returns[step] = advantage + values[step]
             next_values = values[step]
         self._finished = storage.step % storage.num_transitions_per_env
-        if self._finished > 0:
-            return  # another rollout follows
-        storage.advantages = storage.returns - values
+
+    def compute_advantages(self) -> None:
+        storage = self.storage
+        storage.advantages = storage.returns - self._values(storage.values)
         if not self.normalize_advantage_per_mini_batch:
             storage.advantages = _standardized(storage.advantages)
         if self.value_normalizer is not None:
             # Before the update, so that a first critic, whose outputs are near zero, predicts the mean return.
             self.value_normalizer.update(storage.returns.flatten(0, 1))
-            storage.returns = self.value_normalizer(storage.returns)
+            storage.returns.copy_(self.value_normalizer(storage.returns))
 
     def update(self) -> dict[str, float]:
         sums: dict[str, Tensor] = {}

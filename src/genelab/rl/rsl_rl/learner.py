@@ -28,6 +28,10 @@ class RslRlLearner(Learner):
 
     agent_cfg: RslRlOnPolicyRunnerCfg
 
+    @classmethod
+    def in_training(cls, cfg: RslRlOnPolicyRunnerCfg) -> type["RslRlLearner"]:
+        return load("genelab.rl.rsl_rl.shards:ShardedLearner") if cfg.rollout.workers > 0 else cls
+
     def build(self) -> None:
         self.method: Method = load(self.agent_cfg.algorithm.method).build(self.env, self.agent_cfg)
         self._iteration = 0
@@ -37,6 +41,8 @@ class RslRlLearner(Learner):
         self.method.start_iteration(self.iteration / self.agent_cfg.max_iterations)
         start = time.perf_counter()
         self._collect()
+        with one_torch_thread(), torch.no_grad():
+            self.method.compute_advantages()
         collected = time.perf_counter()
         losses = self.method.update()
         self.optimiser_steps = self.method.optimiser_steps
@@ -90,19 +96,26 @@ class RslRlLearner(Learner):
     def state(self) -> dict[str, Any]:
         return {
             "checkpoint": self.checkpoint(),
-            "env": self.env.state_dict(),
+            **self.worlds(),
             "torch_rng": torch.get_rng_state(),
-            "memory": self.method.memory(),
             "optimiser_steps": self.optimiser_steps,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.load_checkpoint(state["checkpoint"], weights_only=False)
         self._iteration = stored(state["checkpoint"], "iter", CountOrZero)
-        self.env.load_state_dict(state["env"])
-        self.method.load_memory(state["memory"], self.env.num_envs)
+        self.load_worlds(state)
         self.optimiser_steps = self.method.optimiser_steps = stored(state, "optimiser_steps", CountOrZero)
         torch.set_rng_state(state["torch_rng"])
+
+    def worlds(self) -> dict[str, Any]:
+        """What the next rollouts depend on, beside the weights and torch's generator."""
+        return {"env": self.env.state_dict(), "memory": self.method.memory()}
+
+    def load_worlds(self, state: dict[str, Any]) -> None:
+        """Continue from what `worlds` returned."""
+        self.env.load_state_dict(state["env"])
+        self.method.load_memory(state["memory"], self.env.num_envs)
 
     def _deployed(self) -> Deployed:
         module, repeat = self.method.deployed(), self.agent_cfg.action_repeat
