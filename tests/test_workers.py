@@ -290,6 +290,7 @@ def test_workers_that_cannot_be_are_one_line(mistake: Callable[..., str], tmp_pa
     few = ("train", TASK, "--num-envs", "4", "--log-dir", tmp_path / "run")
     assert "agent.rollout.workers must be at most env.num_envs, 4" in mistake(*few, "--workers", "5")
     assert "agent.rollout.workers must be at least 0" in mistake(*few, "--workers", "-1")
+    assert "(--workers) goes with rsl_rl" in mistake(*few, "--workers", "2", "--backend", "skrl")
     with pytest.raises(UserError, match=r"env\.simulation\.vis needs all worlds in this process"):
         learner(env__simulation__vis="true")
 

@@ -53,7 +53,9 @@ class TrainRequest:
 
 def resolve_training(request: TrainRequest) -> Setup:
     """The configs of a request, with every mistake in it found."""
-    find(request.task).agent_cfg()  # an error if there is none
+    agent_cfg = find(request.task).agent_cfg(request.backend)  # an error if there is none
+    if not hasattr(agent_cfg, "rollout") and any(path == "agent.rollout.workers" for path, _ in request.overrides):
+        raise UserError("agent.rollout.workers (--workers) goes with rsl_rl: other backends collect in one process")
     setup = resolve(
         request.task,
         preset=request.preset,
