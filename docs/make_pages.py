@@ -61,6 +61,7 @@ def pages() -> dict[str, str]:
     deploy = _fill((ROOT / "examples/deploy/README.md").read_text(encoding="utf-8"), "vocabulary", vocabulary_table())
     suite = _fill((ROOT / "docs/suite.md").read_text(encoding="utf-8"), "suite", suite_table())
     suite = _fill(suite, "speed", suite_speed())
+    suite = _fill(suite, "trained", suite_results())
     check_order()
     return {
         "docs/architecture.md": architecture,
@@ -107,6 +108,25 @@ def suite_speed() -> str:
         rows.append((f"`{spec.id}`", *speeds, f"{result['ratio_median']:.2f}"))
     table = Table(("task", "bare physics", "environment", "ratio"), rows).markdown()
     return f"{table}\n\nMedian of the ratios: {measured['median_of_the_ratios']:.2f}."
+
+
+def suite_results() -> str:
+    """What `genelab campaign table examples/suite.toml --out results/suite.md` wrote, of the tasks that are trained."""
+    measured = {row["task"]: row for row in json.loads((ROOT / "results/suite.json").read_text())["rows"]}
+    rows = []
+    for spec, published in zip(SUITE, SUITE_ROWS, strict=True):
+        found = measured[spec.id]
+        if found["reached"] is not None:  # all of its seeds are done
+            scores = (found["total_reward_ma mean"], found["worst"], published.target, published.best)
+            more = (found["evaluation"], found["M frames"], found["frames/s"], found["training s"])
+            numbers = (f"{number:,.0f}" for number in (*scores, *more))
+            seeds = ", ".join(map(str, found["seeds"]))
+            rows.append((f"`{spec.id}`", _yes(found["reached"]), *numbers, seeds, found["commit"]))
+    titles = ("task", "reached", "total_reward_ma", "worst", "target", "best published")
+    more = ("evaluation", "M frames", "frames/s", "seconds", "seeds", "commit")
+    reached = sum(measured[spec.id]["reached"] is True for spec in SUITE)
+    table = Table((*titles, *more), rows).markdown()
+    return f"{table}\n\n{reached} of {len(rows)} tasks that are trained reach their target; the suite has {len(SUITE)}."
 
 
 def capability_table() -> str:
