@@ -325,7 +325,9 @@ def _in_rows(items: list[str], item_type: Any) -> list[Any]:
 def _specificity(declared: Any) -> int:
     """Order in which the alternatives of a union are tried: ``none`` first, free text last."""
     order = (types.NoneType, bool, int, float)
-    return order.index(declared) if declared in order else 9 if declared is str else 5
+    if declared in order:
+        return order.index(declared)
+    return 9 if declared is str else 5
 
 
 def _join(path: str, name: str) -> str:
