@@ -87,7 +87,7 @@ def cpu(
 
 def _turn(radius: float) -> dict[str, Any]:
     afar = RewardTermCfg(finger.turned, weight=0.5, params={"radius": radius, "margin": 0.3})
-    return cpu(640, repeat=2, restart_every=3.0, afar=afar, num_learning_epochs=4, mini_batch_size=4096)
+    return cpu(640, repeat=2, restart_every=3.0, afar=afar, entropy_coef=0.003)
 
 
 def _reach(radii: float) -> dict[str, Any]:
