@@ -52,7 +52,7 @@ def train(
     gpu: Gpu = False,
     dt: Dt = None,
 ) -> int:
-    """Train a policy for a task, and write a run: checkpoints, metrics, and all that it takes to continue.
+    """Train a policy for a task and write a run: checkpoints, metrics, all it takes to continue.
 
     Example: genelab train GeneLab-Inverted-Pendulum-v0 --seed 1 --agent.algorithm.learning_rate 3e-4
     """
