@@ -37,8 +37,10 @@ class WebViewer:
         self._viser.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
         self._viser.gui.main_panel.dock_right()
         self.stage = Stage(self._viser.scene, session)
-        self._look_from(self._viser.initial_camera)
-        self._viser.on_client_connect(lambda client: self._look_from(client.camera))  # some are there already
+        # Found once: whoever connects does so in a thread of their own, and only one thread may look at the worlds.
+        self._view = self.stage.camera()
+        self._look_through(self._viser.initial_camera)
+        self._viser.on_client_connect(lambda client: self._look_through(client.camera))  # some are there already
         self.panel = Panel(self._viser.gui, session, self.stage, server.title, curves)
         self._show()
 
@@ -58,8 +60,8 @@ class WebViewer:
     def close(self) -> None:
         self.server.close()
 
-    def _look_from(self, camera: Any) -> None:
-        camera.position, camera.look_at = self.stage.camera()
+    def _look_through(self, camera: Any) -> None:
+        camera.position, camera.look_at = self._view
 
     def _show(self) -> None:
         self.session.settle()
