@@ -16,7 +16,7 @@ def collect(
     num_envs: Annotated[int | None, option("Record in as many worlds as the training has that they are for.")] = None,
     steps: Annotated[int, typer.Option(help="Record this many control steps of each world.")] = 1000,
     seed: Seed = 0,
-    preset: Annotated[str, preset("Use these settings of the task, as in training.")] = "auto",
+    preset: Annotated[str, preset("Use these settings of the task, as in training (auto).")] = "auto",
     sim: Sim = None,
     gpu: Gpu = False,
     dt: Dt = None,

@@ -17,7 +17,7 @@ def info(
     task: Task,
     overrides: Annotated[bool, option("Show only the paths that can be overridden.", "--overrides")] = False,
     play: Annotated[bool, option("Show the environment of play and eval, not that of training.", "--play")] = False,
-    preset: Annotated[str, preset("Show the values with these settings of the task.")] = "auto",
+    preset: Annotated[str, preset("Show the values with these settings of the task (auto).")] = "auto",
     backend: Annotated[str | None, backend("Show the agent of this RL library, if the task has several.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -37,7 +37,7 @@ def preset(help: str) -> Any:
     def names() -> list[str]:
         return sorted({"auto", *(name for task in tasks().values() for name in task.preset_names())})
 
-    return typer.Option(help=help, autocompletion=names)
+    return option(help, complete=names)
 
 
 def backend(help: str) -> Any:

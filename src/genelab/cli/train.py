@@ -26,16 +26,16 @@ def train(
     ctx: typer.Context,
     task: Task,
     num_envs: Annotated[int | None, option("Train in this many worlds (env.num_envs).")] = None,
-    max_iterations: Annotated[
-        int | None, option("Learn for this many iterations; with skrl and sb3, environment steps.")
-    ] = None,
+    max_iterations: Annotated[int | None, option("Learn for this many iterations (skrl and sb3: steps).")] = None,
     steps: Annotated[int | None, option("The same as --max-iterations.")] = None,
     workers: Annotated[int | None, option("Simulate in this many processes (agent.rollout.workers).")] = None,
+    gpus: Annotated[int | None, option("Train on this many GPUs, in a process each.")] = None,
+    num_envs_per_gpu: Annotated[int | None, option("Have this many worlds on each GPU.")] = None,
     seed: Annotated[int | None, _run("Fix everything random (agent.seed).")] = None,
     seeds: Annotated[str | None, _run("Train with several seeds, such as 1,2,3, each in a process.")] = None,
     parallel: Annotated[int | None, _run("Train this many seeds at once (1).")] = None,
     log_dir: Annotated[Path | None, _run("Put the run into exactly this directory.")] = None,
-    preset: Annotated[str, preset("Use these settings of the task; auto takes cpu on a CPU.")] = "auto",
+    preset: Annotated[str, preset("Use these settings of the task (auto: cpu on a CPU).")] = "auto",
     sim: Sim = None,
     backend: Annotated[str | None, backend("Learn with this RL library, if the task has several.")] = None,
     checkpoint: Annotated[Path | None, _run("Start from this checkpoint, 'bundled' or bundled:<task>.")] = None,
@@ -56,15 +56,21 @@ def train(
 
     Example: genelab train GeneLab-Inverted-Pendulum-v0 --seed 1 --agent.algorithm.learning_rate 3e-4
     """
-    if steps is not None and max_iterations is not None and steps != max_iterations:
-        raise UserError("--steps is an alias of --max-iterations: give one of them")
-    iterations = steps if max_iterations is None else max_iterations
-    more = {"env.num_envs": num_envs, "agent.max_iterations": iterations, "agent.seed": seed}
-    more["agent.rollout.workers"] = workers
-    overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
+    from genelab.experiment import together
     from genelab.experiment import train as training
     from genelab.experiment.seeds import parse_seeds, train_seeds
 
+    if steps is not None and max_iterations is not None and steps != max_iterations:
+        raise UserError("--steps is an alias of --max-iterations: give one of them")
+    if num_envs_per_gpu is not None:
+        processes = gpus or together.started()
+        if processes is None or num_envs is not None:
+            raise UserError("--num-envs-per-gpu goes with --gpus, in place of --num-envs")
+        num_envs = num_envs_per_gpu * processes
+    iterations = steps if max_iterations is None else max_iterations
+    more = {"env.num_envs": num_envs, "agent.max_iterations": iterations, "agent.seed": seed}
+    more |= {"agent.rollout.workers": workers, "agent.rollout.learners": gpus}
+    overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu or gpus is not None, dt=dt, sim=sim, more=more)
     if resume is not None:
         given = {"--seeds": seeds, "--log-dir": log_dir, "--checkpoint": checkpoint, "--backend": backend}
         given |= {"--eval-every": eval_every, "--parallel": parallel, "--preset": None if preset == "auto" else preset}

@@ -1,5 +1,6 @@
 """Training: a new run, or the continuation of one."""
 
+import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ from genelab.core.files import require_plain_name
 from genelab.core.overrides import validate
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
-from genelab.experiment import provenance
+from genelab.experiment import provenance, together
 from genelab.experiment.inference import file_digest, is_bundled, read_warm_start
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
@@ -54,13 +55,15 @@ class TrainRequest:
 def resolve_training(request: TrainRequest) -> Setup:
     """The configs of a request, with every mistake in it found."""
     agent_cfg = find(request.task).agent_cfg(request.backend)  # an error if there is none
-    if not hasattr(agent_cfg, "rollout") and any(path == "agent.rollout.workers" for path, _ in request.overrides):
-        raise UserError("agent.rollout.workers (--workers) goes with rsl_rl: other backends collect in one process")
+    overrides = [*request.overrides, *together.overrides()]
+    several = {"agent.rollout.workers": "--workers", "agent.rollout.learners": "--gpus, torchrun"}
+    for path in several.keys() & {path for path, _ in overrides} if not hasattr(agent_cfg, "rollout") else ():
+        raise UserError(f"{path} ({several[path]}) goes with rsl_rl: other backends train in one process")
     setup = resolve(
         request.task,
         preset=request.preset,
         backend=request.backend,
-        overrides=request.overrides,
+        overrides=overrides,
         unused=UNUSED_IN_TRAINING,
     )
     setup.agent_cfg.check_samples(setup.env_cfg.num_envs)
@@ -75,9 +78,10 @@ def train(request: TrainRequest, say: Say = print) -> tuple[Run, TrainResult]:
     backends.learner_class(setup.agent_cfg)  # an error if its library is missing
     if setup.agent_cfg.torch_threads > 0:
         torch.set_num_threads(setup.agent_cfg.torch_threads)
+    together.gather(setup.env_cfg, setup.agent_cfg, shlex.split(request.command)[1:])
     for line in (f"preset: {setup.preset}", *(f"  {change}" for change in setup.preset_changes), *setup.changes):
         say(str(line))
-    env = ManagerBasedRlEnv(setup.env_cfg, seed=setup.agent_cfg.seed)
+    env = together.make_env(setup.env_cfg, setup.agent_cfg)
     warm_start = None if request.checkpoint is None else read_warm_start(request.checkpoint, request.task)
     directory = request.log_dir or new_directory(backend.name, request.task)
     require_plain_name(directory)
@@ -94,7 +98,9 @@ def train(request: TrainRequest, say: Say = print) -> tuple[Run, TrainResult]:
 def resume(task: str, directory: Path, overrides: Overrides, say: Say = print) -> tuple[Run, TrainResult]:
     """Continue a run exactly where its last state was saved. Only its length may be changed."""
     require_plain_name(directory)
-    Run.open(directory)  # an error if there is none, before anything is written
+    run = Run.open(directory)  # an error if there is none, before anything is written
+    changes = [word for path, value in overrides for word in (f"--{path}", value)]
+    together.gather(*run.configs(), ["train", task, "--resume", str(directory), *changes])
     with locked(directory):
         run = Run.open(directory)
         if run.meta["task"] != task:
@@ -119,7 +125,7 @@ def resume(task: str, directory: Path, overrides: Overrides, say: Say = print) -
                 f"the run is at {agent_cfg.unit} {iteration}, beyond agent.max_iterations {agent_cfg.max_iterations}"
             )
         say(f"run: {directory}, resumed at {agent_cfg.unit} {iteration} of {agent_cfg.max_iterations}")
-        env = ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
+        env = together.make_env(env_cfg, agent_cfg)
         began_with = run.meta.get("warm_start")
         weights = None
         if began_with and not state:  # killed before its first save

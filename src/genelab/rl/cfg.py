@@ -106,6 +106,15 @@ class RolloutCfg:
 
     workers: Annotated[int, Range(0, 1024)] = 0
     """Processes that simulate a part of the worlds each, on one thread. It changes the weights, as the seed does."""
+    learners: Annotated[int, Range(1, 1024)] = 1
+    """Processes that simulate a part of the worlds each and learn from it, all of them taking the same gradient steps.
+
+    It changes the weights, too. ``--gpus`` and torchrun set it.
+    """
+
+    def validate(self) -> None:
+        if self.workers > 0 and self.learners > 1:
+            raise UserError("workers (--workers) and learners (--gpus, torchrun) exclude each other")
 
 
 @dataclass(kw_only=True)
@@ -155,7 +164,7 @@ class RslRlOnPolicyRunnerCfg:
             raise UserError("action_repeat goes with networks without memory: set rnn_type to none")
 
     def check_samples(self, num_envs: int) -> None:
-        """Raise if so many worlds are fewer than workers, or an iteration has fewer samples than mini-batches."""
+        """Raise if so many worlds cannot be shared out, or an iteration has fewer samples than mini-batches."""
         if self.rollout.workers > num_envs:
             raise UserError(f"agent.rollout.workers must be at most env.num_envs, {num_envs}: each has a world or more")
         every = num_envs * self.actions_per_iteration
@@ -167,6 +176,17 @@ class RslRlOnPolicyRunnerCfg:
             _check_mini_batches("agent.algorithm.num_mini_batches", number, samples, what)
         elif number > samples:
             raise UserError(f"agent.algorithm.mini_batch_size asks for {number} mini-batches of {samples} {what}")
+        if (learners := self.rollout.learners) > 1:
+            self._check_learners(learners, num_envs, every // number)
+
+    def _check_learners(self, learners: int, num_envs: int, mini_batch: int) -> None:
+        what = f"agent.rollout.learners {learners}"
+        if num_envs % learners:
+            raise UserError(f"{what}: env.num_envs, {num_envs}, does not divide evenly by it")
+        if self.is_recurrent:
+            raise UserError(f"{what}: recurrent networks learn in one process, from whole worlds at a time")
+        if mini_batch < (least := 64 * learners):  # with fewer, one of them may have no sample of it at all
+            raise UserError(f"{what}: mini-batches of {mini_batch} samples are too small, {least} is the least")
 
     def steps_per_iteration(self, num_envs: int) -> int:
         """Environment steps over so many worlds in one iteration."""

@@ -82,15 +82,8 @@ def learner_class(agent_cfg: Any) -> "type[Learner]":
     return load(find_installed("backend", backend_of(agent_cfg).name, BACKENDS).target)
 
 
-def train(
-    env: "ManagerBasedRlEnv",
-    agent_cfg: Any,
-    run: "TrainingRun",
-    infos: dict[str, Any],
-    hooks: "Hooks",
-    warm_start: "WarmStart | None" = None,
-) -> "TrainResult":
-    """Train to the end of the budget, from the run's state if there is one. `infos` goes into every checkpoint."""
+def make_learner(env: "ManagerBasedRlEnv", agent_cfg: Any, *more: Any) -> "Learner":
+    """What trains, as it is before a training; `more` is what learners are made with."""
     import numpy as np
     import torch
 
@@ -101,7 +94,19 @@ def train(
     seed = derive_seed(agent_cfg.seed, "learner")
     torch.manual_seed(seed)
     np.random.seed(seed % 2**32)
-    with closing(learner_class(agent_cfg).in_training(agent_cfg)(env, agent_cfg, infos, hooks)) as learner:
+    return learner_class(agent_cfg).in_training(agent_cfg)(env, agent_cfg, *more)
+
+
+def train(
+    env: "ManagerBasedRlEnv",
+    agent_cfg: Any,
+    run: "TrainingRun",
+    infos: dict[str, Any],
+    hooks: "Hooks",
+    warm_start: "WarmStart | None" = None,
+) -> "TrainResult":
+    """Train to the end of the budget, from the run's state if there is one. `infos` goes into every checkpoint."""
+    with closing(make_learner(env, agent_cfg, infos, hooks)) as learner:
         state = run.load_state()
         if state is not None:
             path = run.directory / STATE_FILE

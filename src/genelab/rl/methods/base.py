@@ -23,10 +23,12 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import load_part, stored_hidden_state
 from genelab.rl.deployed import Deployed
+from genelab.rl.methods.peers import Peers
 
 
 class Method(ABC):
@@ -41,6 +43,10 @@ class Method(ABC):
     @abstractmethod
     def build(cls, env: ManagerBasedRlEnv, cfg: RslRlOnPolicyRunnerCfg) -> Self:
         """Make the networks for the observations and actions of `env`, and everything they learn with."""
+
+    def join(self, peers: Peers) -> None:
+        """Learn together with other processes from now on."""
+        raise UserError(f"{type(self).__name__} learns in one process (agent.rollout.learners 1)")
 
     @abstractmethod
     def networks(self) -> dict[str, nn.Module]:

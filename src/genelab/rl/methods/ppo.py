@@ -23,6 +23,7 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.deployed import Deployed
 from genelab.rl.methods.base import Method, batch_of
+from genelab.rl.methods.peers import Peers
 from genelab.rl.rsl_rl.networks import make_network
 from genelab.rl.rsl_rl.symmetry import MirrorImages, make_symmetry
 from genelab.rl.rsl_rl.tanh_normal import carried_out
@@ -54,6 +55,7 @@ class PPO(RslRlPPO, Method):
         super().__init__(actor, critic, storage, **settings, device=device)
         self.value_normalizer = EmpiricalNormalization(1).to(device) if cfg.normalize_v_targets else None
         self._finished = 0  # steps of the storage whose returns are known
+        self.peers: Peers | None = None
 
     @classmethod
     def build(cls, env: ManagerBasedRlEnv, cfg: RslRlOnPolicyRunnerCfg) -> Self:
@@ -64,6 +66,12 @@ class PPO(RslRlPPO, Method):
         method = cls(actor, critic, storage, cfg.algorithm, env.device)
         method.symmetry = make_symmetry(cfg, env)
         return method
+
+    def join(self, peers: Peers) -> None:
+        samples = peers.num_envs * self.storage.num_transitions_per_env
+        self.num_mini_batches = self.cfg.mini_batches(samples)
+        self._mini_batch = samples // self.num_mini_batches
+        self.peers = peers
 
     def networks(self) -> dict[str, nn.Module]:
         networks: dict[str, nn.Module] = {"actor": self.actor, "critic": self.critic}
@@ -137,7 +145,7 @@ class PPO(RslRlPPO, Method):
         storage = self.storage
         storage.advantages = storage.returns - self._values(storage.values)
         if not self.normalize_advantage_per_mini_batch:
-            storage.advantages = _standardized(storage.advantages)
+            storage.advantages = self._standardized(storage.advantages)
         if self.value_normalizer is not None:
             # Before the update, so that a first critic, whose outputs are near zero, predicts the mean return.
             self.value_normalizer.update(storage.returns.flatten(0, 1))
@@ -169,6 +177,10 @@ class PPO(RslRlPPO, Method):
         near = batch.values + (values - batch.values).clamp(-self.clip_param, self.clip_param)  # type: ignore[operator]
         return torch.max((values - batch.returns).square(), (near - batch.returns).square())  # type: ignore[operator]
 
+    def _standardized(self, values: Tensor) -> Tensor:
+        mean, std = (values.mean(), values.std()) if self.peers is None else self.peers.mean_and_std(values)
+        return (values - mean) / (std + 1e-8)
+
     def _values(self, predictions: Tensor) -> Tensor:
         """What the critic's outputs say about returns."""
         return predictions if self.value_normalizer is None else self.value_normalizer.inverse(predictions)
@@ -181,13 +193,17 @@ class PPO(RslRlPPO, Method):
                 self.storage.recurrent_mini_batch_generator(self.num_mini_batches, self.num_learning_epochs),
             )
             return
-        batches = [self._prepared(batch) for batch in self.storage.mini_batch_generator(self.num_mini_batches, 1)]
+        if self.peers is None:
+            drawn = self.storage.mini_batch_generator(self.num_mini_batches, 1)
+        else:
+            drawn = self.peers.mini_batches(self.storage, self.num_mini_batches)
+        batches = list(map(self._prepared, drawn))
         for _ in range(self.num_learning_epochs):
             yield from batches
 
     def _prepared(self, batch: Any) -> Batch:
         if self.normalize_advantage_per_mini_batch:
-            batch.advantages = _standardized(batch.advantages)
+            batch.advantages = self._standardized(batch.advantages)
         if self.symmetry is not None:
             self.symmetry.append(batch)
         return batch
@@ -201,8 +217,7 @@ class PPO(RslRlPPO, Method):
         values = self.critic(batch.observations, masks=batch.masks, hidden_state=memory["critic"])
         # Mirror images count in the losses above, not in the entropy and the divergence.
         entropy = self.actor.output_entropy[:size].mean()
-        if self.schedule == "adaptive":
-            self._adapt_learning_rate(batch, tuple(p[:size] for p in self.actor.output_distribution_params))
+        divergence = self._divergence(batch, tuple(p[:size] for p in self.actor.output_distribution_params))
         ratio = torch.exp(log_prob - batch.old_actions_log_prob.squeeze())
         losses = {
             "value": self.value_loss(values, batch).mean(),
@@ -215,16 +230,31 @@ class PPO(RslRlPPO, Method):
             if self.symmetry.cfg.mirror_loss > 0.0:
                 loss = loss + self.symmetry.cfg.mirror_loss * losses["symmetry"]
         self.optimizer.zero_grad()
-        loss.backward()
+        if self.peers is None:
+            loss.backward()
+        else:
+            share = size / self._mini_batch
+            (loss * share).backward()
+            weights = (weight for group in self.optimizer.param_groups for weight in group["params"])
+            gradients = [weight.grad for weight in weights if weight.grad is not None]
+            losses, divergence = {name: value.detach() * share for name, value in losses.items()}, divergence * share
+            self.peers.add_up([*gradients, *losses.values(), divergence])
+        if self.schedule == "adaptive":
+            self._adapt_learning_rate(divergence)
         clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
         clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
         self.optimizer.step()
         return losses
 
     @torch.no_grad()
-    def _adapt_learning_rate(self, batch: Any, params: tuple[Tensor, ...]) -> None:
+    def _divergence(self, batch: Any, params: tuple[Tensor, ...]) -> Tensor:
+        """How far the policy is from the one that acted; nothing if the learning rate does not follow it."""
+        if self.schedule != "adaptive":
+            return torch.zeros((), device=self.device)
+        return self.actor.get_kl_divergence(batch.old_distribution_params, params).mean()
+
+    def _adapt_learning_rate(self, kl: Tensor) -> None:
         """A smaller rate after a step that changed the policy much, a larger one after a step that hardly did."""
-        kl = self.actor.get_kl_divergence(batch.old_distribution_params, params).mean()
         rate = self.learning_rate
         if kl > self.desired_kl * 2.0:
             rate = max(1e-5, rate / 1.5)
@@ -249,10 +279,6 @@ class PPO(RslRlPPO, Method):
         values = self._values(self.critic(obs).detach()).squeeze(-1)
         self.critic.reset(hidden_state=hidden)
         return values
-
-
-def _standardized(values: Tensor) -> Tensor:
-    return (values - values.mean()) / (values.std() + 1e-8)
 
 
 def _rows(hidden: Any, ids: Tensor) -> Any:

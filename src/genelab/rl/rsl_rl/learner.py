@@ -30,6 +30,8 @@ class RslRlLearner(Learner):
 
     @classmethod
     def in_training(cls, cfg: RslRlOnPolicyRunnerCfg) -> type["RslRlLearner"]:
+        if cfg.rollout.learners > 1:
+            return load("genelab.rl.rsl_rl.ranks:RankLearner")
         return load("genelab.rl.rsl_rl.shards:ShardedLearner") if cfg.rollout.workers > 0 else cls
 
     def build(self) -> None:

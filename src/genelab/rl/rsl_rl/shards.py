@@ -29,10 +29,9 @@ from torch.multiprocessing import get_context
 
 from genelab.core.errors import RunStopped, UserError, reason
 from genelab.envs import ManagerBasedRlEnv
-from genelab.envs.episodes import FinishedEpisodes
 from genelab.rl.methods.base import Method, batch_of
 from genelab.rl.rsl_rl.learner import RslRlLearner
-from genelab.rl.rsl_rl.worker import Report, Shard, joined, packed, unpacked, work
+from genelab.rl.rsl_rl.worker import Report, Shard, book, packed, shard_name, unpacked, work
 
 POLL_S = 1.0
 """Time between two looks at who is silent."""
@@ -59,7 +58,7 @@ class ShardedLearner(RslRlLearner):
         for i, worlds in enumerate(cut(env.num_envs, workers)):
             simulation = replace(env.cfg.simulation, threads=1)
             env_cfg = replace(env.cfg, num_envs=worlds.stop - worlds.start, simulation=simulation)
-            name, rows = f"shard {i + 1} of {workers}", part(self.method.storage, worlds)
+            name, rows = shard_name(i, workers), part(self.method.storage, worlds)
             self.shards.append(Shard(name, worlds.start, env_cfg, self.agent_cfg, rows))
         self.workers: dict[int, Process] = {}  # by the number of their shard
         self._states: list[bytes | None] = [None] * workers
@@ -118,7 +117,7 @@ class ShardedLearner(RslRlLearner):
                 if report.error is not None or self.workers[i].owes == 0:
                     reports[i] = report
         ordered = [reports[i] for i in everyone]
-        self._book(ordered)
+        book(self.env, ordered)
         return ordered
 
     def _ask(self, i: int, message: bytes | None) -> None:
@@ -126,24 +125,6 @@ class ShardedLearner(RslRlLearner):
             self.workers[i] = Process(self.shards[i], self._states[i])
         if message is not None:
             self.workers[i].ask(message)
-
-    def _book(self, reports: list[Report]) -> None:
-        """Write down what happened as if it had happened in this process."""
-        env = self.env
-        if columns := joined([report.finished for report in reports if report.finished]):
-            order = columns.pop("step").argsort(stable=True)
-            finished: dict[str, Any] = {name: values[..., order] for name, values in columns.items()}
-            env.episode_stats.add(FinishedEpisodes(**{"success": None, **finished}))
-        env.failed_worlds = sum(report.failed_worlds for report in reports)
-        for report, shard in zip(reports, self.shards, strict=True):
-            if report.not_finite is not None:
-                env.not_finite = env.not_finite or f"{report.not_finite} in {shard.name}"
-        for error in filter(None, (report.error for report in reports)):
-            raise error
-        shares = [shard.env_cfg.num_envs / env.num_envs for shard in self.shards]
-        for name in reports[0].curriculum:
-            values = (report.curriculum[name] for report in reports)
-            env.curriculum_manager.values[name] = sum(map(float.__mul__, shares, values))
 
 
 class _Lost(Exception):  # noqa: N818

@@ -20,8 +20,14 @@ from torch import Tensor
 from genelab.core.errors import RunStopped, UserError, reason
 from genelab.core.rng import derive_seed
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from genelab.envs.episodes import FinishedEpisodes
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.rl.rsl_rl.learner import RslRlLearner, Step
+
+
+def shard_name(i: int, count: int) -> str:
+    """What the i-th of `count` shards is called, and its random numbers are derived from."""
+    return f"shard {i + 1} of {count}"
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,8 @@ class Shard:
 class Report:
     """What the learner hears of a shard, beside its rollouts and its state."""
 
+    shard: str
+    num_envs: int = 0
     seconds: float = 0.0
     """What the rollouts took."""
     finished: dict[str, Tensor]
@@ -50,18 +58,53 @@ class Report:
     """Why there are no rollouts, if there are none."""
 
 
-class Worker(RslRlLearner):
-    """The part of a learner that collects, in the worlds of a shard."""
+class ShardLearner(RslRlLearner):
+    """A learner in the worlds of a shard, which can tell another one what happened in them."""
+
+    shard: str
+
+    def build(self) -> None:
+        super().build()
+        self._finished: list[dict[str, Tensor]] = []
+
+    def report(self, seconds: float = 0.0, error: Exception | None = None) -> Report:
+        """What happened since the last rollouts began."""
+        values, failed, fault = self.env.curriculum_manager.values, self.env.failed_worlds, self.env.not_finite
+        more = {"curriculum": values, "failed_worlds": failed, "not_finite": fault, "error": error}
+        more |= {"shard": self.shard, "num_envs": self.env.num_envs, "seconds": seconds}
+        return Report(finished=joined(self._finished), **more)
+
+    def worlds(self) -> dict[str, Any]:
+        return {**super().worlds(), "torch_rng": torch.get_rng_state()}
+
+    def load_worlds(self, state: dict[str, Any]) -> None:
+        super().load_worlds(state)
+        torch.set_rng_state(state["torch_rng"])
+
+    def _collect(self) -> None:
+        self._finished = []
+        super()._collect()
+
+    def _step(self, actions: Tensor) -> Step:
+        step = super()._step(actions)
+        if (finished := step[-1]["finished"]) is not None:
+            columns = {name: values for name, values in vars(finished).items() if values is not None}
+            self._finished.append({**columns, "step": torch.full_like(finished.env_ids, self.env.step_count)})
+        return step
+
+
+class Worker(ShardLearner):
+    """The part of a learner that collects."""
 
     def __init__(self, shard: Shard, state: bytes | None):
         """`state` is what `worlds` returned, packed; None begins the training."""
         seed = derive_seed(shard.agent_cfg.seed, shard.name)
         env = ManagerBasedRlEnv(shard.env_cfg, seed, shard.first_world)
+        self.shard = shard.name
         super().__init__(env, shard.agent_cfg, infos={})
         storage = vars(self.method.storage)
         obs = TensorDict(shard.storage["observations"], batch_size=storage["observations"].batch_size)
         storage.update({**shard.storage, "observations": obs})
-        self._finished: list[dict[str, Tensor]] = []
         torch.manual_seed(derive_seed(seed, "actions"))
         if state is None:
             self.start()
@@ -73,30 +116,9 @@ class Worker(RslRlLearner):
         for name, network in self.method.networks().items():
             network.load_state_dict(weights[name])
         self.method.storage.clear()
-        self._finished = []
         self.method.train_mode()
         self.method.start_iteration(progress)
         self._collect()
-
-    def report(self, seconds: float = 0.0, error: Exception | None = None) -> Report:
-        """What happened since the last rollouts began."""
-        values, failed, fault = self.env.curriculum_manager.values, self.env.failed_worlds, self.env.not_finite
-        more = {"curriculum": values, "failed_worlds": failed, "not_finite": fault, "error": error}
-        return Report(seconds=seconds, finished=joined(self._finished), **more)
-
-    def worlds(self) -> dict[str, Any]:
-        return {**super().worlds(), "torch_rng": torch.get_rng_state()}
-
-    def load_worlds(self, state: dict[str, Any]) -> None:
-        super().load_worlds(state)
-        torch.set_rng_state(state["torch_rng"])
-
-    def _step(self, actions: Tensor) -> Step:
-        step = super()._step(actions)
-        if (finished := step[-1]["finished"]) is not None:
-            columns = {name: values for name, values in vars(finished).items() if values is not None}
-            self._finished.append({**columns, "step": torch.full_like(finished.env_ids, self.env.step_count)})
-        return step
 
 
 def work(connection: Connection, shard: Shard, state: bytes | None) -> None:
@@ -115,17 +137,32 @@ def work(connection: Connection, shard: Shard, state: bytes | None) -> None:
     except (EOFError, ConnectionError):  # the learner is gone
         return
     except Exception as error:
-        told = _told(error, shard.name)
-        _send(
-            connection,
-            Report(finished={}, curriculum={}, error=told) if worker is None else worker.report(error=told),
-            b"",
-        )
+        fault = told(error, shard.name)
+        nothing = Report(shard=shard.name, finished={}, curriculum={}, error=fault)
+        _send(connection, nothing if worker is None else worker.report(error=fault), b"")
 
 
 def joined(parts: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     """Episodes one after the other."""
     return {name: torch.cat([part[name] for part in parts], dim=-1) for name in parts[0]} if parts else {}
+
+
+def book(env: ManagerBasedRlEnv, reports: list[Report]) -> None:
+    """Write down what happened in all shards as if it had happened in the worlds of `env`; raise the first error."""
+    if columns := joined([report.finished for report in reports if report.finished]):
+        order = columns.pop("step").argsort(stable=True)
+        finished: dict[str, Any] = {name: values[..., order] for name, values in columns.items()}
+        env.episode_stats.add(FinishedEpisodes(**{"success": None, **finished}))
+    env.failed_worlds = sum(report.failed_worlds for report in reports)
+    for report in reports:
+        if report.not_finite is not None:
+            env.not_finite = env.not_finite or f"{report.not_finite} in {report.shard}"
+    for error in filter(None, (report.error for report in reports)):
+        raise error
+    shares = [report.num_envs / sum(report.num_envs for report in reports) for report in reports]
+    for name in reports[0].curriculum:
+        values = (report.curriculum[name] for report in reports)
+        env.curriculum_manager.values[name] = sum(map(float.__mul__, shares, values))
 
 
 def packed(data: dict[str, Any]) -> bytes:
@@ -143,10 +180,10 @@ def _send(connection: Connection, report: Report, state: bytes) -> None:
     connection.send_bytes(state)
 
 
-def _told(error: Exception, name: str) -> Exception:
+def told(error: Exception, name: str) -> Exception:
     """An error as the learner raises it, with the shard named."""
     if isinstance(error, UserError | RunStopped):
         return type(error)(f"{name}: {error}")
-    told = RuntimeError(f"{name}: {reason(error)}")
-    told.add_note("".join(traceback.format_exception(error)).rstrip())
-    return told
+    fault = RuntimeError(f"{name}: {reason(error)}")
+    fault.add_note("".join(traceback.format_exception(error)).rstrip())
+    return fault

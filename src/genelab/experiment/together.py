@@ -1,0 +1,106 @@
+"""A training in several processes that learn together. torchrun starts them, or, if it did not, this module does.
+
+Process 0 trains as one process would. The others only follow it, and have no run.
+"""
+
+import logging
+import os
+import signal
+import sys
+from datetime import timedelta
+from typing import Any, NoReturn
+
+import torch
+
+from genelab.core.errors import UserError
+from genelab.core.rng import derive_seed
+from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
+from genelab.experiment import provenance
+from genelab.rl import backends
+
+PATIENCE = timedelta(days=1)
+"""How long a process waits for another one, which may be compiling or evaluating. torchrun finds those that died."""
+
+
+def started() -> int | None:
+    """How many processes torchrun started, of which this is one; None if it did not."""
+    return int(os.environ["WORLD_SIZE"]) if "TORCHELASTIC_RUN_ID" in os.environ else None
+
+
+def overrides() -> list[tuple[str, str]]:
+    """What torchrun asks for, as a config override."""
+    count = started()
+    return [] if count in (None, 1) else [("agent.rollout.learners", str(count))]
+
+
+def gather(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any, command: list[str]) -> None:
+    """Bring together the learners that a config asks for. Returns in the first one only, or if there is but one.
+
+    `command` is what to start the others with, unless torchrun started them.
+    """
+    count, here = _learners(agent_cfg), started()
+    if here is not None and here != count:
+        raise UserError(f"agent.rollout.learners is {count}, and torchrun started {here} processes")
+    if count == 1:
+        return
+    gpu = env_cfg.simulation.gpu
+    if here is None:
+        if gpu and torch.cuda.device_count() < count:
+            raise UserError(f"{count} learners need a GPU each: there are {torch.cuda.device_count()} (--gpus)")
+        _launch(count, command)
+    if gpu:  # each process sees its own only, which is the first one for all libraries
+        local = int(os.environ["LOCAL_RANK"])
+        devices = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(local + 1)))).split(",")
+        os.environ["CUDA_VISIBLE_DEVICES"] = devices[local]
+    torch.distributed.init_process_group("nccl" if gpu else "gloo", timeout=PATIENCE)
+    if torch.distributed.get_rank() > 0:
+        _follow(env_cfg, agent_cfg)
+
+
+def make_env(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any) -> ManagerBasedRlEnv:
+    """The worlds of this process."""
+    from dataclasses import replace
+
+    count = _learners(agent_cfg)
+    if count == 1:
+        return ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
+    from genelab.rl.rsl_rl.worker import shard_name
+
+    rank, num_envs = torch.distributed.get_rank(), env_cfg.num_envs // count
+    threads = env_cfg.simulation.threads or max(1, provenance.cores() // int(os.environ["LOCAL_WORLD_SIZE"]))
+    simulation = replace(env_cfg.simulation, threads=threads)
+    env_cfg = replace(env_cfg, num_envs=num_envs, simulation=simulation)
+    return ManagerBasedRlEnv(env_cfg, derive_seed(agent_cfg.seed, shard_name(rank, count)), rank * num_envs)
+
+
+def _learners(agent_cfg: Any) -> int:
+    return agent_cfg.rollout.learners if hasattr(agent_cfg, "rollout") else 1
+
+
+def _launch(count: int, command: list[str]) -> NoReturn:
+    """Run the command in `count` processes as torchrun would, and end as they do."""
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, provenance.cores() // count)))
+    shared = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "local_addr": "localhost", "max_restarts": 0}
+    config = LaunchConfig(1, 1, count, run_id="genelab", shutdown_timeout=3600, **shared)
+    try:
+        elastic_launch(config, sys.executable)("-m", "genelab", *command)
+    except ChildFailedError as error:
+        codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
+        raise SystemExit(codes.get(0, next(iter(codes.values())))) from None
+    except SignalException:
+        raise SystemExit(130) from None
+    raise SystemExit(0)
+
+
+def _follow(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any) -> NoReturn:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the leader's business: it finishes the iteration
+        signal.signal(number, signal.SIG_IGN)
+    env = make_env(env_cfg, agent_cfg)
+    backends.make_learner(env, agent_cfg, {}).follow()  # type: ignore[attr-defined]
+    env.close()
+    raise SystemExit(0)
