@@ -123,9 +123,9 @@ CPU = {
     "ReacherEasy": _reach(0.06),
     "ReacherHard": _reach(0.025),
     "SwimmerSwimmer6": cpu(500),
-    "WalkerRun": cpu(800),
-    "WalkerStand": cpu(400),
-    "WalkerWalk": cpu(700),
+    "WalkerRun": cpu(600, restart_every=4.0),
+    "WalkerStand": cpu(400, restart_every=4.0),
+    "WalkerWalk": cpu(500, restart_every=4.0),
 }
 """The preset of every task; docs/suite.md says what was tried."""
 
