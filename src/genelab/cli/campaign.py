@@ -3,12 +3,13 @@
 Example: genelab campaign run examples/campaign.toml --parallel 2
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from genelab.cli.options import Json, argument, option
+from genelab.cli.options import Json, argument, is_ray, option
 from genelab.experiment.console import on_terminal, say
 
 File = Annotated[Path, argument("A campaign file (TOML).", "FILE")]
@@ -20,6 +21,8 @@ def run(
     only_failing: Annotated[
         bool, option("Only rows with a failed run, or of tasks below their target.", "--only-failing")
     ] = False,
+    launcher: Annotated[str, option("Run on this machine (local), or on a cluster (ray).")] = "local",
+    address: Annotated[str | None, option("Take the Ray cluster at this address.")] = None,
 ) -> int:
     """Train and evaluate everything that a campaign file lists and that is not done yet.
 
@@ -27,7 +30,11 @@ def run(
     """
     from genelab.experiment.campaign.work import run_campaign
 
-    return run_campaign(file, parallel, only_failing, say)
+    if not is_ray(launcher, address):
+        return run_campaign(file, parallel, only_failing, say)
+    from genelab.experiment.cluster import RayRuns
+
+    return run_campaign(file, parallel, only_failing, say, cluster=partial(RayRuns, address))
 
 
 def status(file: File, as_json: Json = False) -> None:

@@ -46,8 +46,7 @@ COMMANDS: list[tuple[str, str, Callable[..., Any]]] = [
 """The panel of the help that a command stands in, its name, and what it does."""
 WITH_OVERRIDES = {"info", "play", "train", "eval", "export", "probe", "sim2sim", "collect"}
 """Commands that take dotted config overrides."""
-OVERRIDES_HINT = """Any option with a dot overrides a config value, such as --env.rewards.alive.weight 2;
-'genelab info TASK --overrides' lists them all."""
+OVERRIDES_HINT = "Options with a dot, such as --env.num_envs 8, set config values ('genelab info TASK --overrides')."
 
 for _panel, _name, _function in COMMANDS:
     _epilog = OVERRIDES_HINT if _name in WITH_OVERRIDES else None

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from genelab.core.errors import UserError
+from genelab.core.errors import UserError, unknown
 from genelab.core.registry import tasks
 from genelab.engines import ENGINES
+from genelab.experiment.launch import LAUNCHERS
 from genelab.rl.backends import BACKENDS
 
 SIMULATION, PICTURES = "Simulation", "Pictures"
@@ -60,6 +61,15 @@ Sim = Annotated[
 ]
 Host = Annotated[str, typer.Option(help="Serve the page at this address of this machine.", rich_help_panel=PICTURES)]
 Port = Annotated[int | None, option("Serve the page at this port (the first free one from 8080).", panel=PICTURES)]
+
+
+def is_ray(launcher: str, address: str | None) -> bool:
+    """Whether a cluster is asked for."""
+    if launcher not in LAUNCHERS:
+        raise unknown("launcher", launcher, LAUNCHERS)
+    if address is not None and launcher != "ray":
+        raise UserError("--address goes with --launcher ray")
+    return launcher == "ray"
 
 
 def shortcuts(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from genelab.cli.options import ARGUMENTS, Dt, Gpu, Headless, Sim, Task, Vis, backend, option, preset, shortcuts
+from genelab.cli.options import ARGUMENTS, Dt, Gpu, Headless, Sim, Task, Vis, backend, is_ray, option, preset, shortcuts
 from genelab.core.errors import UserError
 from genelab.experiment.console import say
 from genelab.experiment.run.logs import LOGGERS
@@ -26,14 +26,16 @@ def train(
     ctx: typer.Context,
     task: Task,
     num_envs: Annotated[int | None, option("Train in this many worlds (env.num_envs).")] = None,
-    max_iterations: Annotated[int | None, option("Learn for this many iterations (skrl and sb3: steps).")] = None,
-    steps: Annotated[int | None, option("The same as --max-iterations.")] = None,
+    max_iterations: Annotated[int | None, option("Learn so many iterations; skrl, sb3: steps (--steps).")] = None,
+    steps: Annotated[int | None, typer.Option(hidden=True, help="The same as --max-iterations.")] = None,
     workers: Annotated[int | None, option("Simulate in this many processes (agent.rollout.workers).")] = None,
     gpus: Annotated[int | None, option("Train on this many GPUs, in a process each.")] = None,
     num_envs_per_gpu: Annotated[int | None, option("Have this many worlds on each GPU.")] = None,
     seed: Annotated[int | None, _run("Fix everything random (agent.seed).")] = None,
     seeds: Annotated[str | None, _run("Train with several seeds, such as 1,2,3, each in a process.")] = None,
     parallel: Annotated[int | None, _run("Train this many seeds at once (1).")] = None,
+    launcher: Annotated[str, _run("Train on this machine (local), or on a cluster (ray).")] = "local",
+    address: Annotated[str | None, _run("Take the Ray cluster at this address.")] = None,
     log_dir: Annotated[Path | None, _run("Put the run into exactly this directory.")] = None,
     preset: Annotated[str, preset("Use these settings of the task (auto: cpu on a CPU).")] = "auto",
     sim: Sim = None,
@@ -56,7 +58,7 @@ def train(
 
     Example: genelab train GeneLab-Inverted-Pendulum-v0 --seed 1 --agent.algorithm.learning_rate 3e-4
     """
-    from genelab.experiment import together
+    from genelab.experiment import cluster, together
     from genelab.experiment import train as training
     from genelab.experiment.seeds import parse_seeds, train_seeds
 
@@ -71,6 +73,7 @@ def train(
     more = {"env.num_envs": num_envs, "agent.max_iterations": iterations, "agent.seed": seed}
     more |= {"agent.rollout.workers": workers, "agent.rollout.learners": gpus}
     overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu or gpus is not None, dt=dt, sim=sim, more=more)
+    on_ray = is_ray(launcher, address)
     if resume is not None:
         given = {"--seeds": seeds, "--log-dir": log_dir, "--checkpoint": checkpoint, "--backend": backend}
         given |= {"--eval-every": eval_every, "--parallel": parallel, "--preset": None if preset == "auto" else preset}
@@ -78,7 +81,7 @@ def train(
         for flag, value in given.items():
             if value is not None:
                 raise UserError(f"{flag} has no place beside --resume: the run keeps its settings")
-        return _report(*training.resume(task, resume, overrides, say))
+        return _report(*training.resume(task, resume, overrides, say, cluster.workers(address) if on_ray else None))
     command = shlex.join(["genelab", *ctx.meta[ARGUMENTS]])
     settings = {"episodes": eval_episodes, "num_envs": eval_num_envs, "seed": eval_seed}
     evaluation = _evaluation(eval_every, settings)
@@ -96,10 +99,11 @@ def train(
     if seeds is not None:
         if any(path.replace("-", "_") == "agent.seed" for path, _ in overrides):
             raise UserError("--seeds and --seed exclude each other (agent.seed is the same)")
-        return train_seeds(request, parse_seeds(seeds), 1 if parallel is None else parallel, say)
+        several, place = parse_seeds(seeds), partial(cluster.RayRuns, address) if on_ray else None
+        return train_seeds(request, several, parallel or (len(several) if on_ray else 1), say, place)
     if parallel is not None:
         raise UserError("--parallel goes with --seeds")
-    return _report(*training.train(request, say))
+    return _report(*training.train(request, say, cluster.workers(address) if on_ray else None))
 
 
 def _evaluation(every: int | None, settings: dict[str, int | None]) -> "EvalSettings | None":

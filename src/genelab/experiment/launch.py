@@ -1,6 +1,7 @@
 """Where commands run: a launcher gets a command and the directory it works in, and reports back when it has ended.
 
-Today these are processes on this machine. What to run, and in which order, is not known here.
+Here these are processes on this machine; `genelab.experiment.cluster` has those of a cluster. What to run, and in which
+order, is not known here.
 """
 
 import os
@@ -16,8 +17,13 @@ from genelab.core.errors import UserError
 from genelab.experiment import provenance
 from genelab.experiment.run.lock import holder
 
+LAUNCHERS = ("local", "ray")
 POLL_S = 0.2
 """Time between two looks at what runs."""
+
+
+Needs = Callable[[Path], tuple[int, int]]
+"""The cores and GPUs that the run in a directory needs."""
 
 
 class Launcher(Protocol):

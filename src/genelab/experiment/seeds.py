@@ -4,7 +4,7 @@ Repeated, it continues what is unfinished.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +15,7 @@ from genelab.core.errors import UserError
 from genelab.core.run_files import METRICS_FILE, RUN_FILE, seed_directory
 from genelab.experiment.console import describe, open_display
 from genelab.experiment.inference import file_digest
-from genelab.experiment.launch import LocalProcesses, log_file, threads_each, work_through
+from genelab.experiment.launch import Launcher, LocalProcesses, Needs, log_file, threads_each, work_through
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
 from genelab.experiment.run.summary import differences, summarise
@@ -59,10 +59,9 @@ class SeedLines:
     def end(self, directory: Path, code: int | None) -> None:
         """The process of a seed has ended."""
         self.follow([directory])
-        row, done = self._rows[directory], code in (0, None)
-        how = "done" if done else "failed"
+        row, how = self._rows[directory], {0: "done", None: "ended elsewhere"}.get(code, "failed")
         row.status = f"{row.status}, {how}" if row.done else how
-        self._say(f"seed {self._seeds[directory]}: {how if done else f'failed, see {log_file(directory)}'}")
+        self._say(f"seed {self._seeds[directory]}: {how if how != 'failed' else f'failed, see {log_file(directory)}'}")
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -76,13 +75,19 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
-def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Say = print) -> int:
+def train_seeds(
+    request: TrainRequest,
+    seeds: list[int],
+    parallel: int,
+    say: Say = print,
+    cluster: Callable[[Needs], Launcher] | None = None,
+) -> int:
     """Train every seed in ``<parent>/seed_<S>``, at most `parallel` at once, and summarise. Returns the exit code.
 
     Seeds that have finished are left alone, those that were begun are continued.
     """
-    threads = threads_each(parallel, len(seeds))
     setup = resolve_training(request)  # a mistake is found here, once, and not in every child
+    threads = threads_each(parallel, len(seeds)) if cluster is None else needs(setup)[0]
     parent = request.log_dir or new_directory("multi-seed", request.task)
     with locked(parent):
         say(f"runs: {parent}")
@@ -98,12 +103,19 @@ def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Say
             say(f"seed {seed}: finished before")
         agent_cfg = setup.agent_cfg
         with closing(SeedLines(unfinished, agent_cfg.max_iterations, agent_cfg.unit, say)) as lines:
-            completed = work_through(unfinished, next_command, LocalProcesses(threads), parallel, lines)
+            place = LocalProcesses(threads) if cluster is None else cluster(lambda directory: needs(setup))
+            completed = work_through(unfinished, next_command, place, parallel, lines)
         if not completed:
             say(f"stopped; go on with the same command and --log-dir {parent}")
             return 130
         summary = summarise(parent, say)
     return 0 if set(seeds) <= set(summary["seeds"]) else 1
+
+
+def needs(setup: Setup) -> tuple[int, int]:
+    """The cores and GPUs of a run on a cluster: as many as its physics has threads, one if that is left open."""
+    simulation = setup.env_cfg.simulation
+    return max(1, simulation.threads), int(simulation.gpu)
 
 
 def training_command(

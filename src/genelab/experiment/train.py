@@ -71,8 +71,8 @@ def resolve_training(request: TrainRequest) -> Setup:
     return setup
 
 
-def train(request: TrainRequest, say: Say = print) -> tuple[Run, TrainResult]:
-    """Start a new run and train it."""
+def train(request: TrainRequest, say: Say = print, workers: Any = None) -> tuple[Run, TrainResult]:
+    """Start a new run and train it; `workers` is the kind that collects, if not processes of this machine."""
     setup = resolve_training(request)
     backend = backends.backend_of(setup.agent_cfg)
     backends.learner_class(setup.agent_cfg)  # an error if its library is missing
@@ -89,13 +89,15 @@ def train(request: TrainRequest, say: Say = print) -> tuple[Run, TrainResult]:
         run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
         say(f"run: {directory}")
         try:
-            return run, _train_in(run, env, setup.agent_cfg, warm_start, say)
+            return run, _train_in(run, env, setup.agent_cfg, warm_start, say, workers)
         except UserError:  # a warm start that does not fit, no display for a window, …
             run.discard()
             raise
 
 
-def resume(task: str, directory: Path, overrides: Overrides, say: Say = print) -> tuple[Run, TrainResult]:
+def resume(
+    task: str, directory: Path, overrides: Overrides, say: Say = print, workers: Any = None
+) -> tuple[Run, TrainResult]:
     """Continue a run exactly where its last state was saved. Only its length may be changed."""
     require_plain_name(directory)
     run = Run.open(directory)  # an error if there is none, before anything is written
@@ -134,10 +136,14 @@ def resume(task: str, directory: Path, overrides: Overrides, say: Say = print) -
                 raise UserError(f"'{began_with}', which the run began with, has changed since: start a new run")
         run.keep_agent_config(agent_cfg)
         run.mark_running()
-        return run, _train_in(run, env, agent_cfg, weights, say)
+        return run, _train_in(run, env, agent_cfg, weights, say, workers)
 
 
-def _train_in(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, start: WarmStart | None, say: Say) -> TrainResult:
+def _train_in(
+    run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, start: WarmStart | None, say: Say, workers: Any
+) -> TrainResult:
+    if workers is not None and not getattr(getattr(agent_cfg, "rollout", None), "workers", 0):
+        raise UserError("--launcher ray goes with --workers, whose shards it puts on the cluster, or with --seeds")
     with _stop_on_signal(run):
         status, viewer = "failed", None
         try:
@@ -147,7 +153,8 @@ def _train_in(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, start: WarmStart
             evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
             infos = {key: run.meta[key] for key in SOURCE}
             infos |= {"agent": to_dict(agent_cfg), "env_changes": run.meta["env_changes"]}
-            hooks = Hooks(after_step=viewer.sync if viewer is not None else None, after_iteration=evaluation, say=say)
+            sync = viewer.sync if viewer is not None else None
+            hooks = Hooks(after_step=sync, after_iteration=evaluation, say=say, workers=workers)
             result = backends.train(env, agent_cfg, run, infos, hooks, start)
             status = "finished" if result.finished else "stopped"
             run.meta |= {"iteration": result.iteration, "weights_sha256": result.weights_sha256}

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from genelab.core.errors import UserError, about
@@ -13,11 +13,11 @@ from genelab.core.run_files import EVAL_FILE, METRICS_FILE, RUN_FILE
 from genelab.experiment.campaign.file import Campaign, Row, read_campaign
 from genelab.experiment.campaign.state import in_words, is_final, look_at, status_text, tasks_at_target
 from genelab.experiment.console import live_text, on_terminal
-from genelab.experiment.launch import Launcher, LocalProcesses, log_file, threads_each, work_through
+from genelab.experiment.launch import Launcher, LocalProcesses, Needs, log_file, threads_each, work_through
 from genelab.experiment.run.directory import Run
 from genelab.experiment.run.lock import holder, locked
 from genelab.experiment.run.reading import read_summary
-from genelab.experiment.seeds import changes, last_line, training_command
+from genelab.experiment.seeds import changes, last_line, needs, training_command
 from genelab.experiment.setup import Say, Setup
 from genelab.experiment.train import TrainRequest, resolve_training
 from genelab.rl.backends import learner_class
@@ -76,6 +76,10 @@ class Plan:
             return ["summary", str(row.directory)]
         return None
 
+    def needs(self, directory: Path) -> tuple[int, int]:
+        """The cores and GPUs of a run."""
+        return needs(self._runs[directory][2])
+
     def _add(self, row: Row, allowed: int) -> None:
         request = TrainRequest(row.task, list(row.overrides), row.preset, row.backend)
         with about(row.label):
@@ -106,21 +110,24 @@ def run_campaign(
     only_failing: bool = False,
     say: Say = print,
     launcher: Launcher | None = None,
+    cluster: Callable[[Needs], Launcher] | None = None,
 ) -> int:
     """Work through a campaign file, at most `parallel` runs at once. Returns the exit code.
 
-    Runs that are done are left alone, those that were begun are continued. Without a launcher, in local processes.
+    Runs that are done are left alone, those that were begun are continued. Without a launcher or a cluster, in local
+    processes.
     """
     campaign = read_campaign(file)
     require_plain_name(campaign.directory)
     plan = Plan(campaign)  # every mistake is found here, before anything starts
     with locked(campaign.directory):
         chosen = _choose(campaign, plan, only_failing, say)
-        threads = threads_each(parallel, len(chosen))
+        threads = threads_each(parallel, len(chosen)) if cluster is None else 1
         say(f"runs: {campaign.directory}, {len(chosen)} to work on, {len(plan.frames) - len(chosen)} left alone")
         if threads is not None:
             say(f"threads per run: {threads}")
         lines, place = RunLines(campaign.directory, say), launcher or LocalProcesses(threads)
+        place = place if cluster is None else cluster(plan.needs)
         with live_text(lambda: terminal_text(campaign)):
             completed = work_through(chosen, lambda run: plan.next_command(run, threads), place, parallel, lines)
         if not on_terminal():

@@ -66,6 +66,8 @@ class Hooks:
     """Called after each iteration, to look at the learner without disturbing it."""
     say: Callable[[str], None] = print
     """Tells the user what happens."""
+    workers: Any = None
+    """The kind of workers that collect, a `genelab.rl.rsl_rl.shards.Remote`; None takes processes of this machine."""
 
 
 @dataclass

@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import struct
+from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -53,6 +54,7 @@ class ShardedLearner(RslRlLearner):
         for setting in ("gpu", "vis"):
             if getattr(env.cfg.simulation, setting):
                 raise UserError(f"env.simulation.{setting} needs all worlds in this process: use --workers 0")
+        self.hire: type[Remote] = self.hooks.workers or Process
         _share(env, self.method)
         self.shards: list[Shard] = []
         for i, worlds in enumerate(cut(env.num_envs, workers)):
@@ -60,7 +62,7 @@ class ShardedLearner(RslRlLearner):
             env_cfg = replace(env.cfg, num_envs=worlds.stop - worlds.start, simulation=simulation)
             name, rows = shard_name(i, workers), part(self.method.storage, worlds)
             self.shards.append(Shard(name, worlds.start, env_cfg, self.agent_cfg, rows))
-        self.workers: dict[int, Process] = {}  # by the number of their shard
+        self.workers: dict[int, Remote] = {}  # by the number of their shard
         self._states: list[bytes | None] = [None] * workers
         """Of every shard, after the last iteration."""
         self._limit_s = STARTUP_S
@@ -96,12 +98,12 @@ class ShardedLearner(RslRlLearner):
         everyone = range(len(self.shards))
         for i in everyone:
             self._ask(i, message)
-        while waiting := {self.workers[i].connection: i for i in everyone if i not in reports}:
-            spoke = [waiting[connection] for connection in wait(list(waiting), POLL_S)]  # type: ignore[index]
-            for i in spoke or waiting.values():
+        while waiting := {i: self.workers[i] for i in everyone if i not in reports}:
+            spoke = self.hire.spoke(waiting)
+            for i in spoke or waiting:
                 try:
                     heard = self.workers[i].hear() if spoke else self.workers[i].miss(self._limit_s)
-                except _Lost as fate:
+                except Lost as fate:
                     self.workers.pop(i).end()
                     lost[i] += 1
                     if lost[i] == ATTEMPTS:
@@ -122,19 +124,56 @@ class ShardedLearner(RslRlLearner):
 
     def _ask(self, i: int, message: bytes | None) -> None:
         if i not in self.workers:
-            self.workers[i] = Process(self.shards[i], self._states[i])
+            self.workers[i] = self.hire(self.shards[i], self._states[i])
         if message is not None:
             self.workers[i].ask(message)
 
 
-class _Lost(Exception):  # noqa: N818
+class Lost(Exception):  # noqa: N818
     """What happened to a worker, in words."""
 
 
-class Process:
-    """A worker's process, and the connection to it."""
+class Remote(ABC):
+    """A worker somewhere else, as the learner knows it."""
 
     def __init__(self, shard: Shard, state: bytes | None):
+        """`state` is what `Worker.worlds` returned, packed; None begins the training."""
+        self.owes = 1
+        """Reports to come: the first one says that the worlds are built."""
+        self._ready, self._silent_s = False, 0.0
+
+    @staticmethod
+    @abstractmethod
+    def spoke(workers: "dict[int, Any]") -> list[int]:
+        """The keys of those that have a report. Waits for it, but not for long."""
+
+    @abstractmethod
+    def ask(self, message: bytes) -> None:
+        """Let it collect."""
+        self.owes += 1
+
+    @abstractmethod
+    def hear(self) -> tuple[Report, bytes]:
+        """The report that has come, and the state after it; `Lost` if there will be none."""
+        self.owes -= 1
+        self._ready, self._silent_s = True, 0.0
+
+    def miss(self, limit_s: float) -> None:
+        """Another poll without a word; `Lost` if that was too long."""
+        self._silent_s += POLL_S  # not by the clock, which goes on while this process is stopped
+        if self._silent_s > (limit_s if self._ready else STARTUP_S):
+            raise Lost(f"has hung for {self._silent_s:.0f} s")
+
+    @abstractmethod
+    def end(self) -> None:
+        """Stop it at once."""
+
+
+class Process(Remote):
+    """A worker in a process of this machine, which writes into the learner's storage."""
+
+    def __init__(self, shard: Shard, state: bytes | None):
+        super().__init__(shard, state)
         # Forked from a clean process that has imported everything: it begins at once, and shares that memory.
         context = get_context("forkserver")
         context.set_forkserver_preload(["genelab.rl.rsl_rl.worker", "genelab.rl.methods.ppo", "genelab.engines.mujoco"])
@@ -149,33 +188,27 @@ class Process:
             for way in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):  # who stops within a message must not stop us
                 ours.setsockopt(socket.SOL_SOCKET, way, struct.pack("ll", int(GRACE_S), 0))
             ours.detach()
-        self.owes = 1
-        """Reports to come: the first one says that the worlds are built."""
-        self._ready, self._silent_s = False, 0.0
+
+    @staticmethod
+    def spoke(workers: "dict[int, Process]") -> list[int]:
+        heard = wait([worker.connection for worker in workers.values()], POLL_S)
+        return [i for i, worker in workers.items() if worker.connection in heard]
 
     def ask(self, message: bytes) -> None:
-        self.owes += 1
+        super().ask(message)
         with suppress(OSError):  # it is dead, or it hangs: both are found out soon
             self.connection.send_bytes(message)
 
     def hear(self) -> tuple[Report, bytes]:
-        """The report that has come, and the state after it; `_Lost` if it was the end of the connection."""
         try:
             report, state = pickle.loads(self.connection.recv_bytes()), self.connection.recv_bytes()
         except (EOFError, OSError):
             self.process.join(POLL_S)
             code = self.process.exitcode
             ended = f"ended with exit code {code}" if code is not None else "stopped within a report"
-            raise _Lost(f"died of {signal.Signals(-code).name}" if code and code < 0 else ended) from None
-        self.owes -= 1
-        self._ready, self._silent_s = True, 0.0
+            raise Lost(f"died of {signal.Signals(-code).name}" if code and code < 0 else ended) from None
+        super().hear()
         return report, state
-
-    def miss(self, limit_s: float) -> None:
-        """Another poll without a word; `_Lost` if that was too long."""
-        self._silent_s += POLL_S  # not by the clock, which goes on while this process is stopped
-        if self._silent_s > (limit_s if self._ready else STARTUP_S):
-            raise _Lost(f"has hung for {self._silent_s:.0f} s")
 
     def end(self) -> None:
         self.process.kill()

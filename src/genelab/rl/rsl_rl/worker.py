@@ -9,6 +9,7 @@ import pickle
 import signal
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -32,7 +33,7 @@ def shard_name(i: int, count: int) -> str:
 
 @dataclass(frozen=True)
 class Shard:
-    """What a worker is given: its part of the config, and of the learner's storage, which is shared memory."""
+    """What a worker is given: its part of the config, and of the learner's storage, if that is shared memory."""
 
     name: str
     first_world: int
@@ -102,9 +103,10 @@ class Worker(ShardLearner):
         env = ManagerBasedRlEnv(shard.env_cfg, seed, shard.first_world)
         self.shard = shard.name
         super().__init__(env, shard.agent_cfg, infos={})
-        storage = vars(self.method.storage)
-        obs = TensorDict(shard.storage["observations"], batch_size=storage["observations"].batch_size)
-        storage.update({**shard.storage, "observations": obs})
+        if shard.storage:
+            storage = vars(self.method.storage)
+            obs = TensorDict(shard.storage["observations"], batch_size=storage["observations"].batch_size)
+            storage.update({**shard.storage, "observations": obs})
         torch.manual_seed(derive_seed(seed, "actions"))
         if state is None:
             self.start()
@@ -112,7 +114,7 @@ class Worker(ShardLearner):
             self.load_worlds(unpacked(state))
 
     def collect(self, weights: dict[str, Any], progress: float) -> None:
-        """The rollouts of an iteration, into the shared memory."""
+        """The rollouts of an iteration, into the storage."""
         for name, network in self.method.networks().items():
             network.load_state_dict(weights[name])
         self.method.storage.clear()
@@ -121,25 +123,47 @@ class Worker(ShardLearner):
         self._collect()
 
 
+class Post:
+    """A worker at work. Whatever happens, it answers: with a report, and the state of its shard after it."""
+
+    def __init__(self, shard: Shard, state: bytes | None):
+        torch.set_num_threads(1)
+        self._shard, self._state = shard, state
+        self.worker: Worker | None = None
+
+    def ready(self) -> tuple[Report, bytes]:
+        """Build the worlds."""
+        return self._answer(None)
+
+    def collect(self, message: bytes) -> tuple[Report, bytes]:
+        """Collect as asked to."""
+        return self._answer(message)
+
+    def _answer(self, message: bytes | None) -> tuple[Report, bytes]:
+        start = time.perf_counter()
+        try:
+            self.worker = self.worker or Worker(self._shard, self._state)
+            if message is not None:
+                self.worker.collect(**unpacked(message))
+            return self.worker.report(time.perf_counter() - start), packed(self.worker.worlds())
+        except Exception as error:
+            fault = told(error, self._shard.name)
+            if self.worker is None:
+                return Report(shard=self._shard.name, finished={}, curriculum={}, error=fault), b""
+            return self.worker.report(error=fault), b""
+
+
 def work(connection: Connection, shard: Shard, state: bytes | None) -> None:
     """Build a shard, then collect as often as asked to. Each time a `Report` is sent, and the state after it."""
     for number in (signal.SIGINT, signal.SIGHUP):  # the learner's business: it finishes the iteration
         signal.signal(number, signal.SIG_IGN)
-    torch.set_num_threads(1)
-    worker = None
-    try:
-        worker = Worker(shard, state)
-        _send(connection, worker.report(), packed(worker.worlds()))
+    post = Post(shard, state)
+    with suppress(EOFError, ConnectionError):  # the learner is gone
+        answer = post.ready()
         while True:
-            asked, start = unpacked(connection.recv_bytes()), time.perf_counter()
-            worker.collect(**asked)
-            _send(connection, worker.report(time.perf_counter() - start), packed(worker.worlds()))
-    except (EOFError, ConnectionError):  # the learner is gone
-        return
-    except Exception as error:
-        fault = told(error, shard.name)
-        nothing = Report(shard=shard.name, finished={}, curriculum={}, error=fault)
-        _send(connection, nothing if worker is None else worker.report(error=fault), b"")
+            connection.send_bytes(pickle.dumps(answer[0]))  # not by `send`, which would share each tensor as a file
+            connection.send_bytes(answer[1])
+            answer = post.collect(connection.recv_bytes())
 
 
 def joined(parts: list[dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -173,11 +197,6 @@ def packed(data: dict[str, Any]) -> bytes:
 
 def unpacked(data: bytes) -> dict[str, Any]:
     return torch.load(io.BytesIO(data), weights_only=True)
-
-
-def _send(connection: Connection, report: Report, state: bytes) -> None:
-    connection.send_bytes(pickle.dumps(report))  # not by `send`, which would share each tensor as a file
-    connection.send_bytes(state)
 
 
 def told(error: Exception, name: str) -> Exception:
