@@ -29,8 +29,8 @@ $(SUITE): $(STAMP)
 engines: $(ENGINES)
 
 $(ENGINES): $(STAMP)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[genesis,mjwarp,wandb]' \
-		&& touch $(ENGINES) || echo "genesis, mjwarp and wandb could not be installed: their tests are left out"
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[genesis,mjwarp,wandb,ray]' \
+		&& touch $(ENGINES) || echo "genesis, mjwarp, wandb and ray could not be installed: their tests are left out"
 
 demo: setup
 	rm -rf $(DEMO)

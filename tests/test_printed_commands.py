@@ -62,6 +62,8 @@ EVAL_FRANKA = (
 )
 
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
+CLUSTER = ROOT / "docs/tutorials/cluster.md"
+"""It is run where a cluster is, in test_ray.py."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
 """A block of a page: its language, the file it is to be saved as, its text."""
 NEEDED = {"mjwarp": "mujoco_warp", "sb3": "stable_baselines3", "skrl": "skrl", "--viewer web": "viser"}
@@ -75,8 +77,8 @@ SMALLER = {
     "pendulums.toml": "overrides.agent.max_iterations = 1\noverrides.env.num_envs = 8\n",
 }
 """What is added to commands, to the example that runs an exported policy, and to files, to make them small."""
-NOT_RUN = ("make ", "pip ", ". ")
-"""Commands that install."""
+NOT_RUN = ("make ", "pip ", ". ", "ray ")
+"""Commands that install, or set up a cluster."""
 
 
 def words(command: str, **places: str) -> list[str]:
@@ -181,8 +183,13 @@ def test_export(form: str, name: str, cli: Callable[..., Any], trained_run: Path
     assert Path(f"{name}.metadata.json").exists()
 
 
-@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in TUTORIALS if page != CLUSTER], ids=lambda page: page.stem)
 def test_a_tutorial_runs_as_printed(page: Path, cli: Callable[..., Any], script: Callable[..., None]) -> None:
+    run_page(page, cli, script)
+
+
+def run_page(page: Path, cli: Callable[..., Any], script: Callable[..., None]) -> None:
+    """Run all blocks of a page."""
     text, names = page.read_text(), {"__name__": "tutorial"}
     for module in (module for sign, module in NEEDED.items() if sign in text):
         pytest.importorskip(module)

@@ -16,6 +16,7 @@ from genelab.experiment.cluster import RayRuns, connect, pack, unpack, workers
 from genelab.experiment.seeds import train_seeds
 from genelab.experiment.train import TrainRequest, train
 from runs import meta, metrics
+from test_printed_commands import CLUSTER, run_page
 
 ray = pytest.importorskip("ray")
 TASK = "GeneLab-Inverted-Pendulum-v0"
@@ -113,6 +114,15 @@ def test_runs_on_a_cluster_come_home_and_go_on_elsewhere_when_their_nodes_leave(
         assert meta(ours)["weights_sha256"] == meta(theirs)["weights_sha256"]
         assert metrics(ours) == metrics(theirs)
         assert sorted(path.name for path in ours.glob("model_*")) == sorted(p.name for p in theirs.glob("model_*"))
+
+
+def test_the_page_about_clusters_runs_as_printed(
+    nodes: Nodes, cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(CLUSTER, cli, lambda *words: pytest.fail(f"no script is expected: {words}"))
+    here, there = (meta(tmp_path / "runs" / name)["weights_sha256"] for name in ("here", "there"))
+    assert here == there
 
 
 def test_what_cannot_be_on_a_cluster_is_one_line(mistake: Callable[..., str], nodes: Nodes, tmp_path: Path) -> None:

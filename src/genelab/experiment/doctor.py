@@ -29,7 +29,7 @@ PROBES = {
     "Chromium": (("chromium", "--version"), "apt-get install chromium: only tests of pages need it"),
 }
 """Commands that print what there is, and fail where there is nothing; and the remedy."""
-EXTRAS = {"viser": "web", "dm_control": "suite", "wandb": "wandb"}
+EXTRAS = {"viser": "web", "dm_control": "suite", "wandb": "wandb", "ray": "ray"}
 """Optional packages beside engines and backends, and the extra that installs each."""
 
 
