@@ -4,16 +4,14 @@ The reward a step is paid and the reward a learner computes later for another go
 two observation groups, so they agree by construction (a world whose physics broke down, which is paid nothing, apart).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
 from genelab.envs.cfg import GoalCfg
-
-if TYPE_CHECKING:
-    from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.terms import Env
 
 
 def goal_reward(env: Any) -> Tensor:
@@ -26,7 +24,7 @@ def goal_reward(env: Any) -> Tensor:
 class Goal:
     """The goal of a running environment (``env.goal``)."""
 
-    def __init__(self, cfg: GoalCfg, env: "ManagerBasedRlEnv"):
+    def __init__(self, cfg: GoalCfg, env: Env):
         self.cfg = cfg
         self.achieved, self.desired = cfg.achieved, cfg.desired
         """Names of the two observation groups."""
@@ -68,7 +66,7 @@ class Goal:
         return self.cfg.reward(achieved, desired, **self.cfg.params)
 
 
-def _check_group(name: str, env: "ManagerBasedRlEnv") -> None:
+def _check_group(name: str, env: Env) -> None:
     groups = env.observation_manager.groups
     if name not in groups:
         raise unknown("observation group of the goal", name, groups)

@@ -24,7 +24,10 @@ from genelab.envs.entity import Entity, index_of
 from genelab.sensors import ContactSensor, Sensor
 
 if TYPE_CHECKING:
-    from genelab.envs.env import ManagerBasedRlEnv
+    from genelab.envs.env import ManagerBasedRlEnv as Env
+else:
+    Env = Any
+"""The environment of a term, a `ManagerBasedRlEnv`. It is made of terms, so its module cannot be imported here."""
 
 EntityRef = NewType("EntityRef", Entity)
 """A robot or object of the scene, given by name. A term's `entity` is the first robot where the config has none."""
@@ -64,7 +67,7 @@ class StatefulTerm(Stateful):
     exactly.
     """
 
-    def __call__(self, env: "ManagerBasedRlEnv") -> Any:
+    def __call__(self, env: Env) -> Any:
         raise NotImplementedError
 
     def reset(self, env_ids: Tensor) -> None:
@@ -74,7 +77,7 @@ class StatefulTerm(Stateful):
 class Term:
     """A term ready to call, with its name and config."""
 
-    def __init__(self, kind: str, name: str, cfg: TermCfg, env: "ManagerBasedRlEnv"):
+    def __init__(self, kind: str, name: str, cfg: TermCfg, env: Env):
         self.label = f"{kind} term '{name}'"
         self.name = name
         self.cfg = cfg
@@ -102,7 +105,7 @@ class Term:
             raise UserError(f"{self.label} fails: {type(error).__name__}: {error}") from error
 
 
-def resolve_params(cfg: TermCfg, env: "ManagerBasedRlEnv", label: str) -> dict[str, Any]:
+def resolve_params(cfg: TermCfg, env: Env, label: str) -> dict[str, Any]:
     """The parameters with names replaced by entities and indices."""
     declared = cfg.param_types()
     types = {name: next((m for m in members(declared[name]) if _is_reference(m)), None) for name in cfg.params}
@@ -115,7 +118,7 @@ def resolve_params(cfg: TermCfg, env: "ManagerBasedRlEnv", label: str) -> dict[s
         return {**resolved, "entity": entity} if types.get("entity") is EntityRef else resolved
 
 
-def owner_of(env: "ManagerBasedRlEnv", references: Iterable[str | Sequence[str]], name: str | None) -> Entity:
+def owner_of(env: Env, references: Iterable[str | Sequence[str]], name: str | None) -> Entity:
     """The entity that references to parts are about: given by name, or before their slashes, or the first robot.
 
     What stands before a slash and is no entity belongs to the part's own name.
@@ -129,7 +132,7 @@ def owner_of(env: "ManagerBasedRlEnv", references: Iterable[str | Sequence[str]]
     return env.entities[named.pop()] if named else env.robot
 
 
-def find_entity(env: "ManagerBasedRlEnv", name: str) -> Entity:
+def find_entity(env: Env, name: str) -> Entity:
     """An entity of the scene by name."""
     if name not in env.entities:
         raise unknown("entity", name, env.entities)
@@ -179,7 +182,7 @@ _PARTS = {JointRef: "joint", JointRefs: "joint", BodyRef: "body", BodyRefs: "bod
 """What each kind of reference to a part of an entity is called."""
 
 
-def _resolve(value: Any, kind: Any, entity: Entity, env: "ManagerBasedRlEnv") -> Any:
+def _resolve(value: Any, kind: Any, entity: Entity, env: Env) -> Any:
     """One parameter as the function gets it. `kind` is None for those that are no references."""
     if kind is None or value is None:
         return value

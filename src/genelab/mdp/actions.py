@@ -11,9 +11,8 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.entity import Entity, index_of
-from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import ActionTerm
-from genelab.envs.terms import match_joints, match_names, owner_of, values_by_name
+from genelab.envs.terms import Env, match_joints, match_names, owner_of, values_by_name
 
 JointActionKind = Literal["position", "velocity", "effort"]
 
@@ -44,7 +43,7 @@ class JointActionCfg(ActionTermCfg):
     def unused_fields(self) -> dict[str, str]:
         return {} if self.kind == "position" else {"default_offset": f"an action of kind {self.kind} has no offset"}
 
-    def build(self, name: str, env: ManagerBasedRlEnv) -> "JointAction":
+    def build(self, name: str, env: Env) -> "JointAction":
         return JointAction(name, self, env)
 
 
@@ -58,7 +57,7 @@ class JointPositionActionCfg(JointActionCfg):
 class JointTerm(ActionTerm):
     """Base of terms that write the controls of actuators of one kind, those of the joints that their config names."""
 
-    def __init__(self, name: str, cfg: Any, env: ManagerBasedRlEnv, kind: JointActionKind, dim: int | None = None):
+    def __init__(self, name: str, cfg: Any, env: Env, kind: JointActionKind, dim: int | None = None):
         robot = self._robot = owner_of(env, [cfg.joints], cfg.entity)
         self._joint_ids = match_joints(cfg.joints, robot)
         self.joint_names = [robot.joint_names[j] for j in self._joint_ids]
@@ -77,7 +76,7 @@ class JointAction(JointTerm):
 
     cfg: JointActionCfg
 
-    def __init__(self, name: str, cfg: JointActionCfg, env: ManagerBasedRlEnv):
+    def __init__(self, name: str, cfg: JointActionCfg, env: Env):
         super().__init__(name, cfg, env, cfg.kind)
         robot, joints = self._robot, self._joint_ids
         turning = {int(env.scene.model.joint(robot.layout.joint_ids[j]).type[0] == _HINGE) for j in joints}
@@ -118,7 +117,7 @@ class ActuatorActionCfg(ActionTermCfg):
     """Regular expressions over actuator names."""
     scale: float = 1.0
 
-    def build(self, name: str, env: ManagerBasedRlEnv) -> "ActuatorAction":
+    def build(self, name: str, env: Env) -> "ActuatorAction":
         return ActuatorAction(name, self, env)
 
 
@@ -127,7 +126,7 @@ class ActuatorAction(ActionTerm):
 
     cfg: ActuatorActionCfg
 
-    def __init__(self, name: str, cfg: ActuatorActionCfg, env: ManagerBasedRlEnv):
+    def __init__(self, name: str, cfg: ActuatorActionCfg, env: Env):
         self._robot = owner_of(env, [cfg.actuators], cfg.entity)
         layout = self._robot.layout
         chosen = match_names(cfg.actuators, layout.actuator_names, "actuator", layout.name)

@@ -10,8 +10,7 @@ from genelab.core.math import cross, quat_apply, quat_conjugate, quat_mul
 from genelab.core.ranges import Positive
 from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.entity import Entity, index_of
-from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import match_names
+from genelab.envs.terms import Env, match_names
 from genelab.mdp.actions import JointTerm
 
 
@@ -37,7 +36,7 @@ class HandDisplacementActionCfg(ActionTermCfg):
     """Bound on the step of each joint, rad."""
     clip: Positive = 1.0
 
-    def build(self, name: str, env: ManagerBasedRlEnv) -> "HandDisplacementAction":
+    def build(self, name: str, env: Env) -> "HandDisplacementAction":
         return HandDisplacementAction(name, self, env)
 
 
@@ -47,7 +46,7 @@ class HandDisplacementAction(JointTerm):
     unit = "m"
     cfg: HandDisplacementActionCfg
 
-    def __init__(self, name: str, cfg: HandDisplacementActionCfg, env: ManagerBasedRlEnv):
+    def __init__(self, name: str, cfg: HandDisplacementActionCfg, env: Env):
         super().__init__(name, cfg, env, "position", dim=3)
         robot, joints = self._robot, self._joint_ids
         [hand] = match_names(cfg.hand, robot.body_names, "body", robot.name)
@@ -86,7 +85,7 @@ class GripperActionCfg(ActionTermCfg):
     scale: float = 0.1
     clip: Positive = 1.0
 
-    def build(self, name: str, env: ManagerBasedRlEnv) -> "GripperAction":
+    def build(self, name: str, env: Env) -> "GripperAction":
         return GripperAction(name, self, env)
 
 
@@ -96,7 +95,7 @@ class GripperAction(JointTerm):
     unit = "m"
     cfg: GripperActionCfg
 
-    def __init__(self, name: str, cfg: GripperActionCfg, env: ManagerBasedRlEnv):
+    def __init__(self, name: str, cfg: GripperActionCfg, env: Env):
         super().__init__(name, cfg, env, "position", dim=1)
         self._low, self._high = self._robot.joint_limits[self._joints].unbind(-1)
 
@@ -108,7 +107,7 @@ class GripperAction(JointTerm):
 class GravityTorque:
     """The torque of gravity on hinges of a robot, from the compiled masses and the present pose."""
 
-    def __init__(self, env: ManagerBasedRlEnv, robot: Entity, joints: list[int]):
+    def __init__(self, env: Env, robot: Entity, joints: list[int]):
         model, entity, device = env.scene.model, robot.layout, env.device
         self._robot = robot
         index = {int(body): i for i, body in enumerate(entity.body_ids)}

@@ -12,8 +12,8 @@ from genelab.core.math import quat_apply
 from genelab.core.ranges import Interval, NonNegative, NotEmpty, Share
 from genelab.engines.pictures import Arrow, Colour, Mark
 from genelab.envs.cfg import CommandTermCfg, RampCfg
-from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers import CommandTerm
+from genelab.envs.terms import Env
 
 COMMAND_COLOUR: Colour = (0.15, 0.7, 0.3, 1.0)
 """Of what pictures show of a command."""
@@ -37,7 +37,7 @@ class UniformCommandCfg(CommandTermCfg):
         if any(low > high for low, high in zip(self.low, self.high, strict=True)):
             raise UserError(f"low must nowhere be above high, not {self.low} and {self.high}")
 
-    def build(self, name: str, env: ManagerBasedRlEnv) -> "UniformCommand":
+    def build(self, name: str, env: Env) -> "UniformCommand":
         return UniformCommand(name, self, env, len(self.low))
 
 
@@ -74,7 +74,7 @@ class VelocityCommandCfg(CommandTermCfg):
         if self.standing_share + self.forward_share > 1.0:
             raise UserError("standing_share and forward_share are shares of all commands: at most 1 together")
 
-    def build(self, name: str, env: ManagerBasedRlEnv) -> "VelocityCommand":
+    def build(self, name: str, env: Env) -> "VelocityCommand":
         return VelocityCommand(name, self, env, 3)
 
 
@@ -84,7 +84,7 @@ class VelocityCommand(CommandTerm):
     state = (*CommandTerm.state, "ranges", "course")
     cfg: VelocityCommandCfg
 
-    def __init__(self, name: str, cfg: VelocityCommandCfg, env: ManagerBasedRlEnv, dim: int):
+    def __init__(self, name: str, cfg: VelocityCommandCfg, env: Env, dim: int):
         super().__init__(name, cfg, env, dim)
         self.ranges = torch.tensor([cfg.lin_x, cfg.lin_y, cfg.ang_z], device=env.device)
         """(3, 2) what commands are drawn from now; a curriculum may widen it."""

@@ -5,13 +5,13 @@ from torch import Tensor
 
 from genelab.core.errors import UserError, unknown
 from genelab.core.ranges import CountOrZero, NonNegative
-from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.terms import Env
 from genelab.mdp.commands import VelocityCommand
 
 AXES = ("lin_x", "lin_y", "ang_z")
 
 
-def terrain_levels(env: ManagerBasedRlEnv, env_ids: Tensor, command: str, distance: NonNegative = 4.0) -> float:
+def terrain_levels(env: Env, env_ids: Tensor, command: str, distance: NonNegative = 4.0) -> float:
     """A level up for robots that ended further than `distance` metres from their start; returns the mean level.
 
     A level down for those that ended less than half as far as following their commands exactly would have taken them.
@@ -32,7 +32,7 @@ def terrain_levels(env: ManagerBasedRlEnv, env_ids: Tensor, command: str, distan
 
 
 def velocity_curriculum(
-    env: ManagerBasedRlEnv, env_ids: Tensor, command: str, stages: tuple[tuple[CountOrZero, str, float, float], ...]
+    env: Env, env_ids: Tensor, command: str, stages: tuple[tuple[CountOrZero, str, float, float], ...]
 ) -> float:
     """Give a velocity command new ranges as training goes on; returns the fastest forward command.
 
@@ -48,7 +48,7 @@ def velocity_curriculum(
     return float(term.ranges[0, 1])
 
 
-def velocity_command(env: ManagerBasedRlEnv, command: str) -> VelocityCommand:
+def velocity_command(env: Env, command: str) -> VelocityCommand:
     """The term behind a velocity command."""
     _ = env.command_manager[command]  # an unknown name is an error with the nearest one
     term = env.command_manager.terms[command]

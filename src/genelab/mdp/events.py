@@ -9,17 +9,16 @@ from torch import Tensor
 from genelab.core.math import quat_from_axis_angle
 from genelab.core.ranges import CountOrZero, Interval, NonNegative
 from genelab.envs.entity import Entity
-from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import EntityRef, JointRef, StatefulTerm
+from genelab.envs.terms import EntityRef, Env, JointRef, StatefulTerm
 
 
-def stream_of(env: ManagerBasedRlEnv, event: str, entity: Entity) -> str:
+def stream_of(env: Env, event: str, entity: Entity) -> str:
     """The random stream of an event: called after the event for the first robot, other entities have their own."""
     return event if entity is env.robot else f"{event}/{entity.name}"
 
 
 def jitter_joints(
-    env: ManagerBasedRlEnv, env_ids: Tensor, pos: NonNegative, vel: NonNegative, entity: EntityRef | None = None
+    env: Env, env_ids: Tensor, pos: NonNegative, vel: NonNegative, entity: EntityRef | None = None
 ) -> None:
     """Joints at their defaults plus U(-pos, pos), at velocities U(-vel, vel)."""
     moved = entity or env.robot
@@ -36,7 +35,7 @@ class ScatterJoints(StatefulTerm):
     Slides without limits stay at their defaults.
     """
 
-    def __init__(self, env: ManagerBasedRlEnv, circle: Interval = (-math.pi, math.pi), entity: EntityRef | None = None):
+    def __init__(self, env: Env, circle: Interval = (-math.pi, math.pi), entity: EntityRef | None = None):
         self._entity = entity or env.robot
         self._entity.refuse_ball_joints("ScatterJoints")
         hinge = env.scene.model.jnt_type[self._entity.layout.joint_ids] == mujoco.mjtJoint.mjJNT_HINGE.value
@@ -45,13 +44,13 @@ class ScatterJoints(StatefulTerm):
         self._low, high = torch.where(limits.isfinite(), limits, free).unbind(dim=1)
         self._width = high - self._low
 
-    def __call__(self, env: ManagerBasedRlEnv, env_ids: Tensor) -> None:
+    def __call__(self, env: Env, env_ids: Tensor) -> None:
         stream = stream_of(env, "event/scatter_joints", self._entity)
         draw = env.streams.uniform(stream, (len(env_ids), len(self._low)))
         self._entity.write_joints(env_ids, self._low + self._width * draw, torch.zeros_like(draw))
 
 
-def start_nearer(env: ManagerBasedRlEnv, env_ids: Tensor, until: CountOrZero, entity: EntityRef | None = None) -> None:
+def start_nearer(env: Env, env_ids: Tensor, until: CountOrZero, entity: EntityRef | None = None) -> None:
     """Bring joints nearer to zero by a random share of the way: U(0, 1) at first, nothing after `until` control steps.
 
     Where zero is the goal, a training first sees how to stay there, then how to come there from ever further away.
@@ -63,7 +62,7 @@ def start_nearer(env: ManagerBasedRlEnv, env_ids: Tensor, until: CountOrZero, en
 
 
 def push_joint(
-    env: ManagerBasedRlEnv, env_ids: Tensor, joint: JointRef, velocity: NonNegative, entity: EntityRef | None = None
+    env: Env, env_ids: Tensor, joint: JointRef, velocity: NonNegative, entity: EntityRef | None = None
 ) -> None:
     """Set one joint's velocity to U(-velocity, velocity)."""
     pushed = entity or env.robot
@@ -74,11 +73,7 @@ def push_joint(
 
 
 def place_root(
-    env: ManagerBasedRlEnv,
-    env_ids: Tensor,
-    xy: NonNegative,
-    yaw: NonNegative = math.pi,
-    entity: EntityRef | None = None,
+    env: Env, env_ids: Tensor, xy: NonNegative, yaw: NonNegative = math.pi, entity: EntityRef | None = None
 ) -> None:
     """The root at its default pose in the middle of the world's cell, at rest.
 
@@ -97,7 +92,7 @@ def place_root(
 
 
 def push_root(
-    env: ManagerBasedRlEnv,
+    env: Env,
     env_ids: Tensor,
     xy: NonNegative,
     yaw: NonNegative,

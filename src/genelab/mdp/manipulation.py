@@ -9,8 +9,7 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.core.ranges import NonNegative, Positive, Share
 from genelab.engines.pictures import Ball, Mark
-from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import BodyRef, EntityRef, find_entity
+from genelab.envs.terms import BodyRef, EntityRef, Env, find_entity
 from genelab.mdp.commands import COMMAND_COLOUR, UniformCommand, UniformCommandCfg
 
 BALL_M = 0.03
@@ -33,7 +32,7 @@ class PlaceCommandCfg(UniformCommandCfg):
     def unused_fields(self) -> dict[str, str]:
         return {} if self.near_share else {"near_size": "near_share is zero"}
 
-    def build(self, name: str, env: ManagerBasedRlEnv) -> "PlaceCommand":
+    def build(self, name: str, env: Env) -> "PlaceCommand":
         return PlaceCommand(name, self, env, dim=3)
 
 
@@ -51,7 +50,7 @@ class RingCommandCfg(UniformCommandCfg):
         if len(self.low) != 2:
             raise UserError(f"low is a distance and an angle, not {len(self.low)} values")
 
-    def build(self, name: str, env: ManagerBasedRlEnv) -> "RingCommand":
+    def build(self, name: str, env: Env) -> "RingCommand":
         return RingCommand(name, self, env, dim=3)
 
 
@@ -60,7 +59,7 @@ class PlaceCommand(UniformCommand):
 
     cfg: PlaceCommandCfg
 
-    def __init__(self, name: str, cfg: PlaceCommandCfg | RingCommandCfg, env: ManagerBasedRlEnv, dim: int):
+    def __init__(self, name: str, cfg: PlaceCommandCfg | RingCommandCfg, env: Env, dim: int):
         super().__init__(name, cfg, env, dim)
         if cfg.marker:
             site = env.scene.model.site(f"{find_entity(env, cfg.marker).name}/mark").id
@@ -100,22 +99,22 @@ class RingCommand(PlaceCommand):
         self.command[env_ids] = places
 
 
-def body_pos(env: ManagerBasedRlEnv, body: BodyRef, entity: EntityRef | None = None) -> Tensor:
+def body_pos(env: Env, body: BodyRef, entity: EntityRef | None = None) -> Tensor:
     """Position of one body, world frame.  (N, 3)"""
     return (entity or env.robot).body_pos[:, body]
 
 
-def object_pos(env: ManagerBasedRlEnv, entity: EntityRef) -> Tensor:
+def object_pos(env: Env, entity: EntityRef) -> Tensor:
     """Position of an object, world frame.  (N, 3)"""
     return entity.root_pos
 
 
-def object_to_command(env: ManagerBasedRlEnv, entity: EntityRef, command: str) -> Tensor:
+def object_to_command(env: Env, entity: EntityRef, command: str) -> Tensor:
     """From an object to the place it is to be brought to.  (N, 3)"""
     return env.command_manager[command] - object_pos(env, entity)
 
 
-def remaining_time(env: ManagerBasedRlEnv) -> Tensor:
+def remaining_time(env: Env) -> Tensor:
     """Share of the episode that is left.  (N, 1)"""
     return 1.0 - env.episode_length_buf.unsqueeze(-1) / env.max_episode_length
 
@@ -133,22 +132,22 @@ def lift_and_place(
     return lift_bonus * (achieved[..., 2] - rest_height).clamp(0.0, full_lift) / full_lift - away.float()
 
 
-def object_distance(env: ManagerBasedRlEnv, entity: EntityRef, command: str) -> Tensor:
+def object_distance(env: Env, entity: EntityRef, command: str) -> Tensor:
     """Distance of an object from its goal, metres.  (N,)"""
     return torch.linalg.vector_norm(object_to_command(env, entity, command), dim=-1)
 
 
-def object_at_command(env: ManagerBasedRlEnv, entity: EntityRef, command: str, radius: NonNegative) -> Tensor:
+def object_at_command(env: Env, entity: EntityRef, command: str, radius: NonNegative) -> Tensor:
     """An object is at its goal.  (N,) bool"""
     return object_distance(env, entity, command) <= radius
 
 
-def object_below(env: ManagerBasedRlEnv, entity: EntityRef, height: float) -> Tensor:
+def object_below(env: Env, entity: EntityRef, height: float) -> Tensor:
     """An object has fallen below a height, metres.  (N,) bool"""
     return object_pos(env, entity)[:, 2] < height
 
 
-def place_object(env: ManagerBasedRlEnv, env_ids: Tensor, entity: EntityRef, xy: NonNegative) -> None:
+def place_object(env: Env, env_ids: Tensor, entity: EntityRef, xy: NonNegative) -> None:
     """An object at rest at its default pose, moved by U(-xy, xy) along x and y."""
     pose = entity.default_root_pose.repeat(len(env_ids), 1)
     pose[:, :2] += env.streams.uniform(f"event/place_object/{entity.name}", (len(env_ids), 2), -xy, xy)

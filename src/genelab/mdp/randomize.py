@@ -16,22 +16,19 @@ from genelab.core.ranges import NonNegative, NonNegativeInterval, PositiveInterv
 from genelab.engines.fields import nominal
 from genelab.envs.cfg import Latency
 from genelab.envs.entity import Entity
-from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import BodyRefs, EntityRef
+from genelab.envs.terms import BodyRefs, EntityRef, Env
 from genelab.mdp.events import stream_of
 
 Operation = Literal["set", "add", "scale"]
 
 
-def randomize_friction(
-    env: ManagerBasedRlEnv, env_ids: Tensor, geoms: str, low: NonNegative, high: NonNegative
-) -> None:
+def randomize_friction(env: Env, env_ids: Tensor, geoms: str, low: NonNegative, high: NonNegative) -> None:
     """Sliding friction U(low, high), one value per world for all geoms of the scene whose name matches."""
     _Field(env, env_ids, "geom_friction").randomize((_geoms(env, geoms), 0), "set", low, high, shared=True)
 
 
 def randomize_contacts(
-    env: ManagerBasedRlEnv,
+    env: Env,
     env_ids: Tensor,
     geoms: str,
     time_constant: NonNegativeInterval,
@@ -49,7 +46,7 @@ def randomize_contacts(
     _Field(env, env_ids, "geom_solimp").randomize((ids, 2), "set", *depth, shared=True)
 
 
-def randomize_contact_model(env: ManagerBasedRlEnv, env_ids: Tensor, share: Share, impratio: PositiveInterval) -> None:
+def randomize_contact_model(env: Env, env_ids: Tensor, share: Share, impratio: PositiveInterval) -> None:
     """Elliptic friction cones with an impratio of exp(U(log low, log high)) in a share of the worlds.
 
     Such a world takes up to 1.6 times as long to simulate, the more the higher its impratio.
@@ -62,7 +59,7 @@ def randomize_contact_model(env: ManagerBasedRlEnv, env_ids: Tensor, share: Shar
 
 
 def randomize_mass(
-    env: ManagerBasedRlEnv,
+    env: Env,
     env_ids: Tensor,
     bodies: BodyRefs,
     low: float,
@@ -82,7 +79,7 @@ def randomize_mass(
 
 
 def randomize_com(
-    env: ManagerBasedRlEnv,
+    env: Env,
     env_ids: Tensor,
     bodies: BodyRefs,
     offset: tuple[NonNegative, NonNegative, NonNegative],
@@ -96,7 +93,7 @@ def randomize_com(
 
 
 def randomize_gains(
-    env: ManagerBasedRlEnv,
+    env: Env,
     env_ids: Tensor,
     low: NonNegative,
     high: NonNegative,
@@ -111,7 +108,7 @@ def randomize_gains(
 
 
 def randomize_joints(
-    env: ManagerBasedRlEnv,
+    env: Env,
     env_ids: Tensor,
     field: Literal["joint_armature", "joint_damping", "joint_friction"],
     low: NonNegative,
@@ -126,13 +123,13 @@ def randomize_joints(
 
 
 def randomize_armature(
-    env: ManagerBasedRlEnv, env_ids: Tensor, low: NonNegative, high: NonNegative, entity: EntityRef | None = None
+    env: Env, env_ids: Tensor, low: NonNegative, high: NonNegative, entity: EntityRef | None = None
 ) -> None:
     """Rotor inertia of all hinges and slides, each times its own U(low, high)."""
     randomize_joints(env, env_ids, "joint_armature", low, high, entity=entity)
 
 
-def randomize_latency(env: ManagerBasedRlEnv, env_ids: Tensor, low: Latency, high: Latency) -> None:
+def randomize_latency(env: Env, env_ids: Tensor, low: Latency, high: Latency) -> None:
     """Actions arrive `low` to `high` control steps late, each number as often, drawn for each action term."""
     for name, term in env.action_manager.terms.items():
         if term.cfg.latency[1] > 0:
@@ -140,14 +137,12 @@ def randomize_latency(env: ManagerBasedRlEnv, env_ids: Tensor, low: Latency, hig
         term.draw_delay(env_ids, low, high)
 
 
-def randomize_gravity(env: ManagerBasedRlEnv, env_ids: Tensor, low: NonNegative, high: NonNegative) -> None:
+def randomize_gravity(env: Env, env_ids: Tensor, low: NonNegative, high: NonNegative) -> None:
     """Strength of gravity times U(low, high)."""
     _Field(env, env_ids, "gravity").randomize(..., "scale", low, high, shared=True)
 
 
-def randomize_encoder_bias(
-    env: ManagerBasedRlEnv, env_ids: Tensor, half_width: NonNegative, entity: EntityRef | None = None
-) -> None:
+def randomize_encoder_bias(env: Env, env_ids: Tensor, half_width: NonNegative, entity: EntityRef | None = None) -> None:
     """Encoders show joint positions with a constant error of U(-half_width, half_width) each."""
     changed = entity or env.robot
     changed.refuse_ball_joints("randomize_encoder_bias")
@@ -158,7 +153,7 @@ def randomize_encoder_bias(
     changed.encoder_bias[env_ids] = env.streams.uniform(stream, (len(env_ids), joints), -half_width, half_width)
 
 
-def _geoms(env: ManagerBasedRlEnv, pattern: str) -> Tensor:
+def _geoms(env: Env, pattern: str) -> Tensor:
     """Ids of the geoms of the scene whose name matches."""
     model = env.scene.model
     ids = [i for i in range(model.ngeom) if re.fullmatch(pattern, model.geom(i).name)]
@@ -171,7 +166,7 @@ def _geoms(env: ManagerBasedRlEnv, pattern: str) -> Tensor:
 class _Field:
     """A model field of some worlds, drawn from the stream of the entity's field, or else the first robot's."""
 
-    env: ManagerBasedRlEnv
+    env: Env
     env_ids: Tensor
     name: str
     entity: Entity | None = None

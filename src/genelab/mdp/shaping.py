@@ -3,14 +3,11 @@
 from torch import Tensor
 
 from genelab.core.ranges import NonNegative, Positive
-from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import ContactRef, EntityRef
+from genelab.envs.terms import ContactRef, EntityRef, Env
 from genelab.mdp.locomotion import is_moving
 
 
-def trot(
-    env: ManagerBasedRlEnv, feet: ContactRef, command: str, threshold: NonNegative, longest: NonNegative = 0.4
-) -> Tensor:
+def trot(env: Env, feet: ContactRef, command: str, threshold: NonNegative, longest: NonNegative = 0.4) -> Tensor:
     """One while one diagonal pair of feet is on the ground and the other in the air, if the robot is to move.  (N,)
 
     `feet` are four in the order front right, front left, rear right, rear left. Nothing while a foot has been in the
@@ -22,9 +19,7 @@ def trot(
     return (turns & short & is_moving(env, command, threshold)).float()
 
 
-def progress(
-    env: ManagerBasedRlEnv, command: str, smallest: Positive | None = None, entity: EntityRef | None = None
-) -> Tensor:
+def progress(env: Env, command: str, smallest: Positive | None = None, entity: EntityRef | None = None) -> Tensor:
     """Speed along the command, up to the commanded one, plus the same of the yaw rate.  (N,)
 
     Linear, where the tracking rewards are flat far from the command. With `smallest`, m/s and rad/s, both are shares of
@@ -40,7 +35,7 @@ def progress(
 
 
 def single_support(
-    env: ManagerBasedRlEnv, feet: ContactRef, command: str, threshold: NonNegative, longest: NonNegative = 0.4
+    env: Env, feet: ContactRef, command: str, threshold: NonNegative, longest: NonNegative = 0.4
 ) -> Tensor:
     """One while one of two feet is on the ground and the other in the air, if the robot is to move.  (N,)
 

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
-from genelab.envs.env import ManagerBasedRlEnv
 from genelab.envs.managers.observation import ObservationGroup
-from genelab.envs.terms import match_names
+from genelab.envs.terms import Env, match_names
 from genelab.mdp import observations as terms
 from genelab.scene.mirror import MirrorTable
 from genelab.sensors import ContactSensor, HeightScan
@@ -55,7 +54,7 @@ class Reflection:
 class Mirror:
     """Mirrors the observations (by group) and actions of an environment."""
 
-    def __init__(self, env: ManagerBasedRlEnv, table: MirrorTable):
+    def __init__(self, env: Env, table: MirrorTable):
         self._robot = env.robot.name
         self._scans = {n: sensor.grid_shape for n, sensor in env.sensors.items() if isinstance(sensor, HeightScan)}
         self._sides = {n: s.cfg.side_names for n, s in env.sensors.items() if isinstance(s, ContactSensor)}

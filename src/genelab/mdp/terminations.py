@@ -5,16 +5,15 @@ import math
 from torch import Tensor
 
 from genelab.core.ranges import CountOrZero, NonNegative, Positive
-from genelab.envs.env import ManagerBasedRlEnv
-from genelab.envs.terms import EntityRef, JointRef
+from genelab.envs.terms import EntityRef, Env, JointRef
 
 
-def time_out(env: ManagerBasedRlEnv) -> Tensor:
+def time_out(env: Env) -> Tensor:
     """The episode has reached its length."""
     return env.episode_length_buf >= env.max_episode_length
 
 
-def restart(env: ManagerBasedRlEnv, every: Positive, until: CountOrZero) -> Tensor:
+def restart(env: Env, every: Positive, until: CountOrZero) -> Tensor:
     """A time-out at random, every so many seconds on average at first, never after `until` control steps of a training.
 
     Episodes that begin anew more often show more of the places where they begin.
@@ -25,23 +24,21 @@ def restart(env: ManagerBasedRlEnv, every: Positive, until: CountOrZero) -> Tens
     return env.streams.uniform("termination/restart", (env.num_envs,)) < left * env.step_dt / every
 
 
-def joint_beyond(
-    env: ManagerBasedRlEnv, joint: JointRef, limit: NonNegative, entity: EntityRef | None = None
-) -> Tensor:
+def joint_beyond(env: Env, joint: JointRef, limit: NonNegative, entity: EntityRef | None = None) -> Tensor:
     """A joint is further than `limit` from zero."""
     return (entity or env.robot).joint_pos[:, joint].abs() > limit
 
 
-def tilted(env: ManagerBasedRlEnv, limit: NonNegative, entity: EntityRef | None = None) -> Tensor:
+def tilted(env: Env, limit: NonNegative, entity: EntityRef | None = None) -> Tensor:
     """The root body leans further than `limit` radians from upright."""
     return (entity or env.robot).projected_gravity[:, 2] > -math.cos(limit)
 
 
-def root_below(env: ManagerBasedRlEnv, height: float, entity: EntityRef | None = None) -> Tensor:
+def root_below(env: Env, height: float, entity: EntityRef | None = None) -> Tensor:
     """The root body is less than `height` metres above the ground below it."""
     return env.height_above_ground((entity or env.robot).root_pos) < height
 
 
-def survived(env: ManagerBasedRlEnv) -> Tensor:
+def survived(env: Env) -> Tensor:
     """The episode reached its length without any failure."""
     return env.truncated

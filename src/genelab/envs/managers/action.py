@@ -1,6 +1,6 @@
 """Actions: the policy's vector, split over terms that write the engine's controls."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,10 +8,7 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.managers.base import BuiltTermManager
-from genelab.envs.terms import Stateful
-
-if TYPE_CHECKING:
-    from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.terms import Env, Stateful
 
 
 class ActionTerm(Stateful):
@@ -22,7 +19,7 @@ class ActionTerm(Stateful):
     unit: str = ""
     """What the controls that it writes are measured in."""
 
-    def __init__(self, name: str, cfg: ActionTermCfg, env: "ManagerBasedRlEnv", dim: int):
+    def __init__(self, name: str, cfg: ActionTermCfg, env: Env, dim: int):
         self.cfg = cfg
         self.dim = dim
         self.env = env
@@ -72,7 +69,7 @@ class ActionManager(BuiltTermManager):
     state = ("action", "previous_action")
     terms: dict[str, ActionTerm]
 
-    def __init__(self, cfg: dict[str, ActionTermCfg], env: "ManagerBasedRlEnv"):
+    def __init__(self, cfg: dict[str, ActionTermCfg], env: Env):
         super().__init__(cfg, env)
         self._dims = [term.dim for term in self.terms.values()]
         self._bound = env.engine.floats([term.cfg.clip for term in self.terms.values() for _ in range(term.dim)])

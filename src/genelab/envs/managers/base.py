@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,10 +12,7 @@ from torch import Tensor
 from genelab.core.errors import about
 from genelab.core.table import Table
 from genelab.envs.cfg import ActionTermCfg, CommandTermCfg, TermCfg
-from genelab.envs.terms import Stateful, Term, check_shape
-
-if TYPE_CHECKING:
-    from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.terms import Env, Stateful, Term, check_shape
 
 
 class Manager(Stateful):
@@ -61,7 +58,7 @@ class TermManager(Manager):
     columns: Mapping[str, Callable[[Any], Any]] = {}
     """What the table shows of a term's config besides its parameters."""
 
-    def __init__(self, cfg: Mapping[str, TermCfg], env: "ManagerBasedRlEnv"):
+    def __init__(self, cfg: Mapping[str, TermCfg], env: Env):
         self._env = env
         self.terms = [Term(self.kind, name, term, env) for name, term in cfg.items()]
 
@@ -87,7 +84,7 @@ class SummingManager(TermManager):
 
     state = ("episode_sums",)
 
-    def __init__(self, cfg: Mapping[str, TermCfg], env: "ManagerBasedRlEnv"):
+    def __init__(self, cfg: Mapping[str, TermCfg], env: Env):
         super().__init__(cfg, env)
         self.episode_sums = torch.zeros(len(self.terms), env.num_envs, dtype=torch.float64, device=env.device)
         """(T, N) since the episode began; float64, for a thousand small steps add up."""
@@ -103,7 +100,7 @@ class BuiltTermManager(Manager):
     kind: str
     """What errors call a term; its plural is the title of the table."""
 
-    def __init__(self, cfg: Mapping[str, ActionTermCfg | CommandTermCfg], env: "ManagerBasedRlEnv"):
+    def __init__(self, cfg: Mapping[str, ActionTermCfg | CommandTermCfg], env: Env):
         self.terms: dict[str, Any] = {}
         for name, term in cfg.items():
             with about(f"{self.kind} term '{name}'"):

@@ -1,7 +1,5 @@
 """Commands: what the robot is asked to do, resampled at reset and from time to time."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
@@ -9,10 +7,7 @@ from genelab.core.errors import unknown
 from genelab.engines.pictures import Mark
 from genelab.envs.cfg import CommandTermCfg
 from genelab.envs.managers.base import BuiltTermManager
-from genelab.envs.terms import Stateful
-
-if TYPE_CHECKING:
-    from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.terms import Env, Stateful
 
 
 class CommandTerm(Stateful):
@@ -20,7 +15,7 @@ class CommandTerm(Stateful):
 
     state = ("command", "time_left")
 
-    def __init__(self, name: str, cfg: CommandTermCfg, env: "ManagerBasedRlEnv", dim: int):
+    def __init__(self, name: str, cfg: CommandTermCfg, env: Env, dim: int):
         self.cfg = cfg
         self.env = env
         self.stream = f"command/{name}"

@@ -1,6 +1,6 @@
 """Events change worlds at start-up, at reset or now and then; a curriculum does so at reset and says how hard it is."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,9 +8,7 @@ from torch import Tensor
 from genelab.core.stored_config import stored
 from genelab.envs.cfg import CurriculumTermCfg, EventTermCfg
 from genelab.envs.managers.base import TermManager
-
-if TYPE_CHECKING:
-    from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.terms import Env
 
 
 def _when(cfg: EventTermCfg) -> str:
@@ -27,7 +25,7 @@ class EventManager(TermManager):
     state = ("_time_left",)
     columns = {"when": _when}  # noqa: RUF012
 
-    def __init__(self, cfg: dict[str, EventTermCfg], env: "ManagerBasedRlEnv"):
+    def __init__(self, cfg: dict[str, EventTermCfg], env: Env):
         super().__init__(cfg, env)
         self._startup, self._resets, self._intervals = (
             [term for term in self.terms if cfg[term.name].mode == mode] for mode in ("startup", "reset", "interval")
@@ -80,7 +78,7 @@ class CurriculumManager(TermManager):
 
     kind = title = "curriculum"
 
-    def __init__(self, cfg: dict[str, CurriculumTermCfg], env: "ManagerBasedRlEnv"):
+    def __init__(self, cfg: dict[str, CurriculumTermCfg], env: Env):
         super().__init__(cfg, env)
         self.values: dict[str, float] = {}
 

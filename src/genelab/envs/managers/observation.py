@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,11 +19,7 @@ from genelab.core.table import Table
 from genelab.core.tensors import restore
 from genelab.envs.cfg import ObservationGroupCfg
 from genelab.envs.managers.base import TermManager, first_line
-from genelab.envs.terms import Term, check_shape
-
-if TYPE_CHECKING:
-    from genelab.envs.env import ManagerBasedRlEnv
-
+from genelab.envs.terms import Env, Term, check_shape
 
 Shape = tuple[int, ...]
 
@@ -31,9 +27,7 @@ Shape = tuple[int, ...]
 class ObservationGroup:
     """The layout of one group and its history buffer."""
 
-    def __init__(
-        self, name: str, cfg: ObservationGroupCfg, slots: list[int], shapes: list[Shape], env: "ManagerBasedRlEnv"
-    ):
+    def __init__(self, name: str, cfg: ObservationGroupCfg, slots: list[int], shapes: list[Shape], env: Env):
         self.name = name
         self.cfg = cfg
         self.slots = slots
@@ -110,7 +104,7 @@ class ObservationGroup:
 class ObservationManager(TermManager):
     """Computes all groups. A term that several groups share is evaluated once."""
 
-    def __init__(self, cfg: dict[str, ObservationGroupCfg], env: "ManagerBasedRlEnv"):
+    def __init__(self, cfg: dict[str, ObservationGroupCfg], env: Env):
         super().__init__({}, env)
         self.groups: dict[str, ObservationGroup] = {}
         shapes: list[Shape] = []

@@ -1,15 +1,11 @@
 """What a step led to: rewards, a weighted sum of terms times the control time step, metrics, and which episodes end."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from genelab.envs.cfg import DoneTermCfg, RewardTermCfg
 from genelab.envs.managers.base import SummingManager, TermManager
-
-if TYPE_CHECKING:
-    from genelab.envs.env import ManagerBasedRlEnv
+from genelab.envs.terms import Env
 
 
 class RewardManager(SummingManager):
@@ -18,7 +14,7 @@ class RewardManager(SummingManager):
     kind, title = "reward", "rewards"
     columns = {"weight": lambda cfg: cfg.weight}  # noqa: RUF012
 
-    def __init__(self, cfg: dict[str, RewardTermCfg], env: "ManagerBasedRlEnv"):
+    def __init__(self, cfg: dict[str, RewardTermCfg], env: Env):
         super().__init__(cfg, env)
         if any(term.ramp for term in cfg.values()):
             shown = "{0.start:g} to {0.end:g} in {0.steps} steps"
@@ -65,7 +61,7 @@ class TerminationManager(TermManager):
     kind, title, dtype = "termination", "terminations", torch.bool
     columns = {"time-out": lambda cfg: cfg.time_out or None}  # noqa: RUF012
 
-    def __init__(self, cfg: dict[str, DoneTermCfg], env: "ManagerBasedRlEnv"):
+    def __init__(self, cfg: dict[str, DoneTermCfg], env: Env):
         super().__init__(cfg, env)
         self.fired = torch.zeros(len(self.terms), env.num_envs, dtype=torch.bool, device=env.device)
         """(T, N)"""
