@@ -59,10 +59,7 @@ def require_finite_weights(network: nn.Module) -> None:
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """For batches of one step of all worlds: to wake a second thread takes longer than what it would do.
-
-    It would also be in the way of the physics threads.
-    """
+    """For single steps of all worlds: a second thread takes longer to wake than to work, and hinders the physics."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -26,8 +26,8 @@ class Goal:
 
     def __init__(self, cfg: GoalCfg, env: Env):
         self.cfg = cfg
-        self.achieved, self.desired = cfg.achieved, cfg.desired
-        """Names of the two observation groups."""
+        self.groups = self.achieved, self.desired = cfg.achieved, cfg.desired
+        """Names of the observation groups with the achieved and the desired goal."""
         self._env = env
         terms = env.cfg.rewards
         if [term.func for term in terms.values()] != [goal_reward]:
@@ -45,11 +45,6 @@ class Goal:
         if not isinstance(paid, Tensor) or paid.shape != (2, env.num_envs):
             found = tuple(paid.shape) if isinstance(paid, Tensor) else type(paid).__name__
             raise UserError(f"goal: {cfg.reward.__qualname__} of goals (…, d) must return (…,), not {found}")
-
-    @property
-    def groups(self) -> tuple[str, str]:
-        """The observation groups with the achieved and the desired goal."""
-        return self.achieved, self.desired
 
     @torch.no_grad()
     def reward(self, achieved: Tensor, desired: Tensor) -> Tensor:

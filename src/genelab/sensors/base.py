@@ -142,7 +142,8 @@ class ArraySensor(Sensor):
     def state_dict(self) -> dict[str, Any]:
         if self.every == 1 and self.cfg.noise == 0.0:  # follows from the engine's state
             return super().state_dict()
-        return {**super().state_dict(), "values": _copy(self._values), "outdated": _copy(self._outdated)}
+        own = {"values": self._values, "outdated": self._outdated}
+        return {**super().state_dict(), **{n: None if v is None else v.clone() for n, v in own.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
@@ -238,7 +239,3 @@ class BodyFrame:
         """(N, 4) wxyz."""
         first = self._free
         return self._engine.body_quat[:, self.body_id] if first is None else self._engine.qpos[:, first + 3 : first + 7]
-
-
-def _copy(values: Tensor | None) -> Tensor | None:
-    return None if values is None else values.clone()
