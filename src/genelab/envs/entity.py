@@ -22,13 +22,9 @@ class Entity:
         self.joint_names = layout.joint_names
         self.body_names = layout.body_names
         self.site_names = layout.site_names
-        balls = (
-            (layout.ball_qpos[:, None] + np.arange(4)).flatten(),
-            (layout.ball_qvel[:, None] + np.arange(3)).flatten(),
-        )
-        columns = (layout.qpos_ids, layout.qvel_ids, layout.body_ids, layout.actuator_ids, *balls)
-        self._qpos, self._qvel, self._bodies, self._actuators, self._ball_qpos, self._ball_qvel = (
-            index_of(ids, engine.device) for ids in columns
+        joints = (layout.qpos_ids, layout.qvel_ids, layout.ball_qpos, layout.ball_qvel)
+        self._qpos, self._qvel, self._ball_qpos, self._ball_qvel, self._bodies, self._actuators = (
+            index_of(ids, engine.device) for ids in (*joints, layout.body_ids, layout.actuator_ids)
         )
         self._site_bodies = torch.tensor(layout.site_bodies, device=engine.device)
         self._site_pos = engine.floats(layout.site_pos)
@@ -194,10 +190,7 @@ class Entity:
     def write_root(
         self, env_ids: Tensor, pos: Tensor | None = None, quat: Tensor | None = None, vel: Tensor | None = None
     ) -> None:
-        """Set pose and/or velocity of a free root.
-
-        `vel` is (len(env_ids), 6): linear in the world frame, angular in the body frame.
-        """
+        """Set pose and/or velocity of a free root. `vel` (len(env_ids), 6) is as in `root_vel`."""
         first_q, first_v = self._free_root()
         qpos, qvel = self._engine.qpos[env_ids], self._engine.qvel[env_ids]
         if pos is not None:

@@ -45,10 +45,10 @@ class EntityLayout:
         self.qvel_ids = ids([joint.dofadr[0] for joint in scalar])
         self.joint_ids = ids([joint.id for joint in scalar])
         self.ball_names = short(balls)
-        self.ball_qpos = ids([joint.qposadr[0] for joint in balls])
-        """(B,) first of the four positions of each ball joint."""
-        self.ball_qvel = ids([joint.dofadr[0] for joint in balls])
-        """(B,) first of the three velocities of each ball joint."""
+        self.ball_qpos = ids([joint.qposadr[0] + i for joint in balls for i in range(4)])
+        """(4 B,) the four positions of each ball joint."""
+        self.ball_qvel = ids([joint.dofadr[0] + i for joint in balls for i in range(3)])
+        """(3 B,) the three velocities of each ball joint."""
         self.body_names = short(bodies)
         self.body_ids = ids([body.id for body in bodies])
         self.actuator_names = short(actuators)

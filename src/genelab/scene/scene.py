@@ -148,8 +148,7 @@ class Scene:
         if cfg.keyframe not in own:
             raise unknown(f"keyframe of '{layout.name}'", str(cfg.keyframe), own)
         key = self.model.key_qpos[keys.index(f"{prefix}{cfg.keyframe}")]
-        balls = (layout.ball_qpos[:, None] + np.arange(4)).flatten()
-        for ids in (layout.qpos_ids, balls):
+        for ids in (layout.qpos_ids, layout.ball_qpos):
             qpos[ids] = key[ids]
         if layout.free_qpos is not None:
             root = slice(layout.free_qpos, layout.free_qpos + 7)
