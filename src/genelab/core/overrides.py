@@ -28,6 +28,9 @@ from genelab.core.config import dict_value_type, field_types, is_config, members
 from genelab.core.errors import UserError, hint
 from genelab.core.registry import load
 
+_TRIED: dict[Any, int] = {types.NoneType: 0, bool: 1, int: 2, float: 3, str: 5}
+"""Order in which the alternatives of a union are tried: ``none`` first, free text last, the others before it."""
+
 
 @dataclass(frozen=True)
 class Leaf:
@@ -102,11 +105,15 @@ def check_read(roots: dict[str, Any], changes: Iterable[Change], unused: dict[st
 
     `unused` adds paths (to a leaf or to a whole branch) that the command itself does not read, with the reason.
     """
+    unread = {
+        _join(path, name): reason
+        for path, config in configs(roots)
+        if hasattr(config, "unused_fields")
+        for name, reason in config.unused_fields().items()
+    }
     for change in changes:
-        if change.old == change.new:
-            continue
-        for path, reason in {**_unused(roots), **(unused or {})}.items():
-            if change.path == path or change.path.startswith(path + "."):
+        for path, reason in {**unread, **(unused or {})}.items() if change.old != change.new else ():
+            if f"{change.path}.".startswith(f"{path}."):
                 raise UserError(f"{change.path} would have no effect: {reason}")
 
 
@@ -126,7 +133,7 @@ def fit(value: Any, declared: Any, typed: bool = False) -> Any:
 
     Whole numbers can become floats. If a user has `typed` it, a text can become whatever it spells.
     """
-    for option in sorted(members(declared), key=_specificity):
+    for option in sorted(members(declared), key=lambda member: _TRIED.get(member, 4)):
         try:
             return _fit_one(value, option, typed)
         except ValueError:
@@ -261,16 +268,6 @@ def _type_of(value: Any) -> Any:
     return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
 
 
-def _unused(tree: Any) -> dict[str, str]:
-    """Every path below `tree` that is not read under the present settings, with the reason."""
-    return {
-        _join(path, name): reason
-        for path, config in configs(tree)
-        if hasattr(config, "unused_fields")
-        for name, reason in config.unused_fields().items()
-    }
-
-
 def _fit_one(value: Any, declared: Any, typed: bool) -> Any:
     word, origin = value.lower() if typed and isinstance(value, str) else None, typing.get_origin(declared)
     if declared is Any:
@@ -320,14 +317,6 @@ def _in_rows(items: list[str], item_type: Any) -> list[Any]:
     if len(items) % length:
         raise ValueError
     return [tuple(items[i : i + length]) for i in range(0, len(items), length)]
-
-
-def _specificity(declared: Any) -> int:
-    """Order in which the alternatives of a union are tried: ``none`` first, free text last."""
-    order = (types.NoneType, bool, int, float)
-    if declared in order:
-        return order.index(declared)
-    return 9 if declared is str else 5
 
 
 def _join(path: str, name: str) -> str:

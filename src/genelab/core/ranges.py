@@ -121,11 +121,10 @@ def rules_of(declared: Any) -> str:
     """The rules about values of a type, in words; empty if there are none."""
     plain, rules = split(declared)
     words = [str(rule) for rule in rules if str(rule)]
-    if typing.get_origin(plain) is tuple:
-        items = typing.get_args(plain)
-        words[:0] = [f"each {text}" for text in dict.fromkeys(rules_of(item) for item in items[:1]) if text]
-    for option in alternatives(plain) if len(alternatives(plain)) > 1 else ():
-        words += [text for text in (rules_of(option),) if text]
+    if typing.get_origin(plain) is tuple and (each := rules_of(typing.get_args(plain)[0])):
+        words.insert(0, f"each {each}")
+    if len(alternatives(plain)) > 1:
+        words += filter(None, map(rules_of, alternatives(plain)))
     return ", ".join(words)
 
 
