@@ -1,6 +1,5 @@
 """Action terms: controls of joints, and of actuators that drive something else."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,7 +62,7 @@ class JointTerm(ActionTerm):
         self.joint_names = [robot.joint_names[j] for j in self._joint_ids]
         super().__init__(name, cfg, env, len(self._joint_ids) if dim is None else dim)
         self._joints = index_of(self._joint_ids, env.device)
-        self._actuator_ids = actuators_of(robot, self.joint_names, kind)
+        self._actuator_ids = [_actuator_of(robot, joint, kind) for joint in self.joint_names]
         self._actuators = index_of(self._actuator_ids, env.device)
 
     def describe(self) -> dict[str, Any]:
@@ -141,12 +140,8 @@ class ActuatorAction(ActionTerm):
         return {"dim": self.dim, "entity": self._robot.name, "actuators": self.actuator_names, "scale": self.cfg.scale}
 
 
-def actuators_of(robot: Entity, joint_names: Sequence[str], kind: JointActionKind) -> list[int]:
-    """The actuator of one kind of each of these joints, as indices into ``engine.ctrl``."""
-    return [_actuator_of(robot, joint, kind) for joint in joint_names]
-
-
 def _actuator_of(robot: Entity, joint: str, kind: JointActionKind) -> int:
+    """The actuator of one kind of a joint, as an index into ``engine.ctrl``."""
     layout, label = robot.layout, f"joint '{joint}' of '{robot.name}'"
     driving = [i for i, driven in enumerate(layout.actuated_joints) if driven == joint]
     if not driving:

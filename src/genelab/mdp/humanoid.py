@@ -115,11 +115,9 @@ class Pose(StatefulTerm):
         self._entity, self._command = entity or env.robot, command
         self._entity.refuse_ball_joints("Pose")
         names = self._entity.joint_names
-        tables = [
-            [standing] * len(names),
-            *(values_by_name(table, names, what) for table, what in ((walking, "walking"), (running, "running"))),
-        ]
-        self._weight = 1.0 / (torch.tensor(tables, device=env.device).square() * len(names))
+        moving = [values_by_name(walking, names, "walking"), values_by_name(running, names, "running")]
+        sigmas = torch.tensor([[standing] * len(names), *moving], device=env.device)
+        self._weight = 1.0 / (sigmas.square() * len(names))
         """(3, J) of squared distances, at each of the three speeds."""
         self._bounds = torch.tensor([walk_from, run_from], device=env.device)
 
