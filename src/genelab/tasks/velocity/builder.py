@@ -14,7 +14,6 @@ from genelab import envs, mdp
 from genelab.envs import CurriculumTermCfg, EventTermCfg, ManagerBasedRlEnvCfg, ObservationGroupCfg, ObservationTermCfg
 from genelab.mdp import VelocityCommandCfg
 from genelab.rl.cfg import RslRlDistributionCfg, RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
-from genelab.scene.mirror import MirrorTable
 from genelab.scene.scene import EntityCfg, GroundCfg, SceneCfg
 from genelab.scene.terrain import TerrainCfg
 from genelab.scene.terrain_shapes import SIZES
@@ -24,6 +23,8 @@ COMMAND = "velocity"
 """Name of the command in all tasks of the family."""
 HEIGHT_SCAN = "height_scan"
 """Name of the sensor, and of the observation of it, in the tasks on rough ground."""
+STEPS = RslRlOnPolicyRunnerCfg().num_steps_per_env
+"""Control steps of an iteration."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +36,8 @@ class VelocityRobot:
 
     robot: Callable[[], EntityCfg]
     """Model, start pose and gains."""
-    mirror: MirrorTable
-    """For learners that use the robot's symmetry."""
-    contacts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Contact sensors by name, such as feet and thighs: the shapes (geoms) whose contact with the ground is sensed."""
-    sensors: dict[str, SensorCfg] = field(default_factory=dict)
-    """Further sensors, for terms of this robot's own."""
+    sensors: dict[str, SensorCfg]
+    """For terms of this robot's own, such as contact sensors of its feet."""
     actions: dict[str, envs.ActionTermCfg]
     command: VelocityCommandCfg
     rewards: dict[str, envs.RewardTermCfg]
@@ -50,23 +47,19 @@ class VelocityRobot:
     """Frames in an observation."""
     push: dict[str, Any]
     """Parameters of the pushes in training: half-widths of the velocities that are set."""
-    push_s: tuple[float, float] = (1.0, 3.0)
-    """Time between two pushes, seconds."""
     randomize: dict[str, EventTermCfg] = field(default_factory=dict)
     """What differs from world to world in training: masses, friction, gains, …"""
     curriculum: dict[str, CurriculumTermCfg] = field(default_factory=dict)
     """What gets harder in training, besides the terrain."""
     terrain_sizes: dict[str, tuple[float, float]] = field(default_factory=lambda: SIZES)
     """How large the shapes of rough ground are for this robot."""
-    tilt_limit: float = 70.0
-    """An episode ends when the base is tilted by more than this, degrees."""
-    camera: str = "robot/chase"
 
 
 def velocity(table: VelocityRobot, *, rough: bool = False, play: bool = False) -> ManagerBasedRlEnvCfg:
     """A robot follows a velocity command, on flat ground or on a grid of stairs, boxes, rough ground and slopes."""
     table, command = copy.deepcopy(table), {"command": COMMAND}
     levels = CurriculumTermCfg(mdp.terrain_levels, params=command)
+    place = {"place": EventTermCfg(mdp.place_root, params={"xy": 0.5})}
     metrics = {"lin_vel_error": mdp.lin_vel_error, "ang_vel_error": mdp.ang_vel_error}
     if rough:
         metrics |= {"achieved_speed": mdp.achieved_speed, "commanded_speed": mdp.commanded_speed}
@@ -76,7 +69,7 @@ def velocity(table: VelocityRobot, *, rough: bool = False, play: bool = False) -
             # A contact has the larger friction of its two sides: at zero, the ground leaves it to the robot's feet.
             ground=GroundCfg(friction=0.0),
             terrain=TerrainCfg(sizes=dict(table.terrain_sizes), spread=play) if rough else None,
-            sensors=_sensors(table, rough),
+            sensors={**table.sensors, **({HEIGHT_SCAN: HeightScanCfg()} if rough else {})},
         ),
         simulation=envs.SimulationCfg(dt=0.002),
         num_envs=64 if play else 4096,
@@ -88,23 +81,20 @@ def velocity(table: VelocityRobot, *, rough: bool = False, play: bool = False) -
         rewards=table.rewards,
         terminations={
             "time_out": envs.DoneTermCfg(mdp.time_out, time_out=True),
-            "tilted": envs.DoneTermCfg(mdp.tilted, params={"limit": math.radians(table.tilt_limit)}),
+            "tilted": envs.DoneTermCfg(mdp.tilted, params={"limit": math.radians(70.0)}),
         },
-        events=_events(table, play),
+        events=place if play else {**table.randomize, **place, "push": pushes(table)},
         curriculum={} if play else {**table.curriculum, **({"terrain_level": levels} if rough else {})},
         metrics={name: envs.MetricTermCfg(func, params=command) for name, func in metrics.items()},
         success=envs.SuccessTermCfg(mdp.survived),
-        camera=table.camera,
+        camera="robot/chase",
     )
 
 
-def _sensors(table: VelocityRobot, height_scan: bool) -> dict[str, SensorCfg]:
-    def on_ground(geoms: tuple[str, ...]) -> ContactSensorCfg:
-        sides = tuple(f"robot/{geom}" for geom in geoms)
-        return ContactSensorCfg(sides=sides, kind="geom", other="ground", other_kind="geom")
-
-    contacts = {name: on_ground(geoms) for name, geoms in table.contacts.items()}
-    return {**contacts, **table.sensors, **({HEIGHT_SCAN: HeightScanCfg()} if height_scan else {})}
+def on_ground(geoms: tuple[str, ...]) -> ContactSensorCfg:
+    """Senses contacts of the robot's shapes with the ground."""
+    sides = tuple(f"robot/{geom}" for geom in geoms)
+    return ContactSensorCfg(sides=sides, kind="geom", other="ground", other_kind="geom")
 
 
 def _observations(table: VelocityRobot, height_scan: bool) -> dict[str, ObservationGroupCfg]:
@@ -127,16 +117,9 @@ def _observations(table: VelocityRobot, height_scan: bool) -> dict[str, Observat
     }
 
 
-def _events(table: VelocityRobot, play: bool) -> dict[str, EventTermCfg]:
-    place = {"place": EventTermCfg(mdp.place_root, params={"xy": 0.5})}
-    if play:
-        return place
-    return {**table.randomize, **place, "push": pushes(table)}
-
-
 def pushes(table: VelocityRobot, after: int = 0) -> EventTermCfg:
     """The pushes of training, from so many control steps on."""
-    return EventTermCfg(mdp.push_root, mode="interval", interval_s=table.push_s, after=after, params=dict(table.push))
+    return EventTermCfg(mdp.push_root, mode="interval", interval_s=(1.0, 3.0), after=after, params=dict(table.push))
 
 
 def flat_agent(max_iterations: int) -> RslRlOnPolicyRunnerCfg:
@@ -149,9 +132,9 @@ def flat_agent(max_iterations: int) -> RslRlOnPolicyRunnerCfg:
     )
 
 
-def rough_agent(max_iterations: int) -> RslRlOnPolicyRunnerCfg:
-    """PPO for rough ground, as published: no entropy bonus, and the network's own standard deviation, within bounds."""
-    cfg = flat_agent(max_iterations)
+def rough_ppo() -> RslRlOnPolicyRunnerCfg:
+    """PPO for rough ground, as published: no entropy bonus, the network's own standard deviation within [0.3, 2]."""
+    cfg = flat_agent(max_iterations=6000)
     cfg.actor.distribution = RslRlDistributionCfg(init_std=1.0, state_dependent=True, std_range=(0.3, 2.0))
     cfg.algorithm = RslRlPpoCfg(entropy_coef=0.0, desired_kl=0.02)
     return cfg
