@@ -104,7 +104,9 @@ class GymVectorEnv(VectorEnv):
 
         Worlds have no seeds of their own: one seed, or one made from all that are given, fixes them together.
         """
-        _check_options(options, (RESET_MASK,))
+        for name in options or {}:
+            if name != RESET_MASK:
+                raise unknown("option of reset", name, [RESET_MASK])
         mask = (options or {}).get(RESET_MASK)
         chosen = None if mask is None else self._worlds(mask)
         drawn = self._seed.next(self._one_seed(seed))
@@ -134,9 +136,8 @@ class GymVectorEnv(VectorEnv):
             infos["final_obs"] = _rows(self.env, extras["final_obs"], done)
             infos["_final_obs"] = done
         if success is not None:
-            infos["is_success"] = success.cpu().numpy().copy()
-        flags = (terminated.cpu().numpy().copy(), truncated.cpu().numpy().copy())
-        return _observe(self.env, obs), _numpy(rewards), *flags, infos
+            infos["is_success"] = _numpy(success)
+        return _observe(self.env, obs), _numpy(rewards), _numpy(terminated), _numpy(truncated), infos
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame per world."""
@@ -180,7 +181,8 @@ class GymEnv(gymnasium.Env):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start a new episode. There are no options."""
-        _check_options(options, ())
+        for name in options or {}:
+            raise UserError(f"reset has no option '{name}': an episode of one world always starts as the task says")
         drawn = self._seed.next(seed)
         super().reset(seed=drawn)
         return _world(_observe(self.env, self.env.reset(seed=drawn)), 0), {"seed": self._seed.value}
@@ -254,14 +256,6 @@ def _autoreset_mode(given: AutoresetMode | str) -> AutoresetMode:
     if given not in AutoresetMode.__members__:
         raise unknown("autoreset_mode", given, AutoresetMode.__members__)
     return AutoresetMode[given]
-
-
-def _check_options(options: dict[str, Any] | None, known: tuple[str, ...]) -> None:
-    for name in options or {}:
-        if not known:
-            raise UserError(f"reset has no option '{name}': an episode of one world always starts as the task says")
-        if name not in known:
-            raise unknown("option of reset", name, known)
 
 
 def _spaces(env: ManagerBasedRlEnv) -> tuple[gymnasium.Space[Any], gymnasium.spaces.Box]:
