@@ -61,11 +61,8 @@ def g1() -> EntityCfg:
     """The robot on its feet, knees and elbows bent. Joints: left leg, right leg, waist, left arm, right arm."""
     mirrored = {"hip_pitch": -0.312, "knee": 0.669, "ankle_pitch": -0.363, "elbow": 0.6, "shoulder_pitch": 0.2}
     pose = {f"{side}_{part}_joint": angle for side in SIDES for part, angle in mirrored.items()}
-    return EntityCfg(
-        model=humanoid,
-        params={"height": 0.76},
-        joint_pos={**pose, "left_shoulder_roll_joint": 0.2, "right_shoulder_roll_joint": -0.2},
-    )
+    pose |= {"left_shoulder_roll_joint": 0.2, "right_shoulder_roll_joint": -0.2}
+    return EntityCfg(model=humanoid, params={"height": 0.76}, joint_pos=pose)
 
 
 def humanoid(height: float) -> mujoco.MjSpec:

@@ -16,15 +16,9 @@ MIRROR = MirrorTable(swap=(("FR_", "FL_"), ("RR_", "RL_")), flip=".*_hip_joint")
 
 def go1() -> EntityCfg:
     """The robot on its feet, knees bent. Joints: ``FR_hip_joint``, ``FR_thigh_joint``, ``FR_calf_joint``, then FL, …"""
-    return EntityCfg(
-        model=quadruped,
-        params={"height": 0.42, "kp": 25.0, "kd": 0.5},
-        joint_pos={
-            f"{leg}_{part}_joint": angle
-            for leg in LEGS
-            for part, angle in (("hip", 0.0), ("thigh", 0.9), ("calf", -1.8))
-        },
-    )
+    bent = {"hip": 0.0, "thigh": 0.9, "calf": -1.8}
+    pose = {f"{leg}_{part}_joint": angle for leg in LEGS for part, angle in bent.items()}
+    return EntityCfg(model=quadruped, params={"height": 0.42, "kp": 25.0, "kd": 0.5}, joint_pos=pose)
 
 
 def quadruped(height: float, kp: float, kd: float) -> mujoco.MjSpec:

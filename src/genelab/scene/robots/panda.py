@@ -18,11 +18,8 @@ START = (0.0, 0.41, 0.0, -1.85, 0.0, 2.26, 0.79)
 def panda() -> EntityCfg:
     """The arm bent, its hand open and pointing down. Joints: ``joint1`` … ``joint7``, then the two fingers'."""
     gains = {"kp": 2000.0, "kd": 200.0, "effort": 87.0, "hand_kp": 1e4, "hand_kd": 200.0, "hand_effort": 100.0}
-    return EntityCfg(
-        model=arm,
-        params={**gains, "dt": 0.005},
-        joint_pos={**dict(zip(ARM, START, strict=True)), **dict.fromkeys(FINGERS, 0.04)},
-    )
+    pose = {**dict(zip(ARM, START, strict=True)), **dict.fromkeys(FINGERS, 0.04)}
+    return EntityCfg(model=arm, params={**gains, "dt": 0.005}, joint_pos=pose)
 
 
 def arm(

@@ -54,14 +54,8 @@ class PickAndPlaceDemonstrator(Policy):
     def _advance(self, to_cube: Tensor, above: Tensor, lift: Tensor) -> None:
         """Let worlds whose phase is complete go on to the next one."""
         self._closing = torch.where(self.phase == CLOSE, self._closing + 1, 0)
-        complete = torch.stack(
-            (
-                above.norm(dim=-1) < 0.015,
-                to_cube.norm(dim=-1) < 0.008,
-                self._closing > CLOSING_STEPS,
-                lift[:, 2] < 0.02,
-                torch.zeros_like(self.phase, dtype=torch.bool),
-            )
-        )
+        over_it, around_it = above.norm(dim=-1) < 0.015, to_cube.norm(dim=-1) < 0.008
+        closed, lifted, never = self._closing > CLOSING_STEPS, lift[:, 2] < 0.02, self.phase < 0
+        complete = torch.stack((over_it, around_it, closed, lifted, never))
         self.phase += complete.gather(0, self.phase.unsqueeze(0)).squeeze(0)
         self.phase[(self.phase > CLOSE) & (to_cube.norm(dim=-1) > LOST)] = APPROACH

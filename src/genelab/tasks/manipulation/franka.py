@@ -26,6 +26,7 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
     only on where the cube is and where it should be, so that a learner can pay any step for any goal.
     """
     cube, away = {"entity": CUBE}, {"entity": CUBE, "command": GOAL}
+    low, high = (0.5 - AREA, -AREA, HALF_SIZE), (0.5 + AREA, AREA, 0.2)
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(
             robots={"robot": panda()},
@@ -37,11 +38,7 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
         decimation=10,
         episode_length_s=5.0,
         actions={"hand": HandDisplacementActionCfg(joints=ARM, hand=HAND), "gripper": GripperActionCfg(joints=FINGERS)},
-        commands={
-            GOAL: PlaceCommandCfg(
-                low=(0.5 - AREA, -AREA, HALF_SIZE), high=(0.5 + AREA, AREA, 0.2), low_share=0.3, marker=GOAL
-            )
-        },
+        commands={GOAL: PlaceCommandCfg(low=low, high=high, low_share=0.3, marker=GOAL)},
         observations=_observations(),
         rewards={"goal": envs.RewardTermCfg(mdp.goal_reward, weight=1.0)},
         goal=envs.GoalCfg(reward=mdp.lift_and_place, params={"radius": RADIUS, "rest_height": HALF_SIZE}),

@@ -78,7 +78,9 @@ def _task(
             "last_action": ObservationTermCfg(mdp.last_action),
         }
 
-    ends = {**{f"fallen_{joint}": (joint, limit) for joint, limit in limits.items()}, "off_track": ("slide", 2.4)}
+    bounds = {f"fallen_{joint}": {"joint": joint, "limit": limit} for joint, limit in limits.items()}
+    bounds["off_track"] = {"joint": "slide", "limit": 2.4}
+    ends = {name: DoneTermCfg(mdp.joint_beyond, params=params) for name, params in bounds.items()}
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(robots={"robot": robot}, ground=GroundCfg(collide=False)),
         simulation=envs.SimulationCfg(dt=0.005),
@@ -98,13 +100,7 @@ def _task(
             "pole_velocity": pole_velocity,
             "action_rate": RewardTermCfg(mdp.action_rate_l2, weight=-0.005),
         },
-        terminations={
-            "time_out": DoneTermCfg(mdp.time_out, time_out=True),
-            **{
-                name: DoneTermCfg(mdp.joint_beyond, params={"joint": joint, "limit": limit})
-                for name, (joint, limit) in ends.items()
-            },
-        },
+        terminations={"time_out": DoneTermCfg(mdp.time_out, time_out=True), **ends},
         events={
             "jitter": EventTermCfg(mdp.jitter_joints, params={"pos": 0.05, "vel": 0.05}),
             **({} if play else {"push": push}),

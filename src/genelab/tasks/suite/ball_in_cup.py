@@ -13,11 +13,12 @@ DEPTH = 0.05
 
 def catch(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swing the ball up and catch it in the cup. Every episode starts with the ball hanging at rest."""
+    seen = {"position": mdp.joint_pos, "velocity": mdp.generalized_vel}
     return suite_task(
         "ball_in_cup",
         play,
         times=(0.002, 10),
-        observations={"position": mdp.joint_pos, "velocity": mdp.generalized_vel},
+        observations=seen,
         reward=caught,
         start=None,
         indicator=True,

@@ -115,7 +115,11 @@ def body(env: ManagerBasedRlEnv, name: str) -> int:
 
 def suite_model(name: str, sensors: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> mujoco.MjSpec:
     """A model of dm_control's control suite, with only those of its sensors that are named, without some shapes."""
-    folder = directory()
+    found = importlib.util.find_spec("dm_control")
+    if found is None or found.submodule_search_locations is None:
+        install = "pip install 'genelab[suite]'"
+        raise NotInstalledError(f"the control suite needs the models of dm_control, which is not installed: {install}")
+    folder = Path(found.submodule_search_locations[0]) / "suite"
     # MuJoCo warns of this attribute, and models that are put together in one world lose it.
     text = re.sub(r' settotalmass="[^"]*"', "", (folder / f"{name}.xml").read_text(encoding="utf-8"))
     parts = {f"./common/{path.name}": path.read_bytes() for path in (folder / "common").glob("*.xml")}
@@ -124,12 +128,3 @@ def suite_model(name: str, sensors: tuple[str, ...] = (), without: tuple[str, ..
     for part in (*unread, *(spec.geom(shape) or spec.site(shape) for shape in without)):
         spec.delete(part)
     return spec
-
-
-def directory() -> Path:
-    """Where the model files are."""
-    found = importlib.util.find_spec("dm_control")
-    if found is None or found.submodule_search_locations is None:
-        install = "pip install 'genelab[suite]'"
-        raise NotInstalledError(f"the control suite needs the models of dm_control, which is not installed: {install}")
-    return Path(found.submodule_search_locations[0]) / "suite"
