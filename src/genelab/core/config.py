@@ -31,10 +31,8 @@ def is_config(value: Any) -> bool:
 
 def split(declared: Any) -> tuple[Any, tuple[Any, ...]]:
     """A declared type without rules about its values, and the rules."""
-    if typing.get_origin(declared) is typing.Annotated:
-        plain, *rules = typing.get_args(declared)
-        return plain, tuple(rules)
-    return declared, ()
+    annotated = typing.get_origin(declared) is typing.Annotated
+    return (declared.__origin__, declared.__metadata__) if annotated else (declared, ())
 
 
 def alternatives(declared: Any) -> tuple[Any, ...]:

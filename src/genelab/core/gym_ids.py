@@ -14,15 +14,13 @@ from typing import Any
 
 from genelab.core.registry import tasks
 
-NAMESPACE = "genelab"
-
 
 def register_all() -> None:
     """Register every learning task under ``genelab/<task>``."""
     import gymnasium
 
     for task in tasks().values():
-        task_id = f"{NAMESPACE}/{task.id}"
+        task_id = f"genelab/{task.id}"
         if task.agents and task_id not in gymnasium.registry:
             gymnasium.register(
                 task_id,

@@ -43,7 +43,7 @@ class ObservationGroup:
         self.frame_dim, self.dim = math.prod(self.frame_shape), math.prod(self.shape)
         terms = list(cfg.terms.values())
 
-        def per_column(values: list[float]) -> Tensor:
+        def per_column(values: Iterable[float]) -> Tensor:
             """One value for each term, spread over its columns or channels."""
             parts = [torch.full((s[0],), v, device=env.device) for s, v in zip(shapes, values, strict=True)]
             return torch.cat(parts).view(-1, *(1,) * (len(self.frame_shape) - 1))
@@ -52,10 +52,10 @@ class ObservationGroup:
         scale = per_column([term.scale for term in terms])
         self._noise = noise if cfg.noise and bool(noise.any()) else None
         self._scale = scale if bool((scale != 1.0).any()) else None
-        limits = [term.clip or (-torch.inf, torch.inf) for term in terms]
-        clipped = any(term.clip is not None for term in terms)
-        self._low = per_column([low for low, _ in limits]) if clipped else None
-        self._high = per_column([high for _, high in limits]) if clipped else None
+        self._low = self._high = None
+        if any(term.clip is not None for term in terms):
+            limits = zip(*(term.clip or (-torch.inf, torch.inf) for term in terms), strict=True)
+            self._low, self._high = map(per_column, limits)
         self.history = torch.zeros(env.num_envs, cfg.history, *self.frame_shape, device=env.device)
         self.raw = False
         """Whether scale and clip are left to the reader; see `ObservationManager.raw`."""
