@@ -56,23 +56,17 @@ class Change:
 
 def leaves(tree: Any, path: str = "", declared: Any = Any) -> Iterator[Leaf]:
     """Every overridable value below `tree`, depth first. Functions are structure, not values."""
-    if is_config(tree):
-        for name in field_types(type(tree)):
-            yield from leaves(getattr(tree, name), _join(path, name), _child_type(tree, name))
-    elif isinstance(tree, dict):
-        for key in tree:
-            yield from leaves(tree[key], _join(path, key), _child_type(tree, key, declared))
-    elif not callable(tree):
+    for name, child in _children(tree).items():
+        yield from leaves(child, _join(path, name), _child_type(tree, name, declared))
+    if not (is_config(tree) or isinstance(tree, dict) or callable(tree)):
         yield Leaf(path, declared, tree)
 
 
 def configs(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Every dataclass below `tree`, with its path."""
-    children = tree if isinstance(tree, dict) else {}
     if is_config(tree):
         yield path, tree
-        children = {name: getattr(tree, name) for name in field_types(type(tree))}
-    for name, child in children.items():
+    for name, child in _children(tree).items():
         yield from configs(child, _join(path, name))
 
 
@@ -191,12 +185,12 @@ def _set(roots: dict[str, Any], path: str, value: Any) -> Change:
             raise _unknown_path(roots, path)
         declared = _child_type(node, name, declared)
         names.append(name)
-        node = _child(node, name)
+        node = _children(node)[name]
     name = _child_name(node, last)
     holds_configs = isinstance(node, dict) and dataclasses.is_dataclass(dict_value_type(declared))
     if name is None and not (is_config(value) and holds_configs):
         raise _unknown_path(roots, path)
-    old = None if name is None else _child(node, name)
+    old = None if name is None else _children(node)[name]
     if isinstance(value, str) and variants(old) and not _unsets(value, _child_type(node, name or last, declared)):
         value = _variant(old, value, path)
     child_type = dict_value_type(declared) if name is None else _child_type(node, name, declared)
@@ -240,13 +234,15 @@ def _unknown_path(roots: dict[str, Any], path: str) -> UserError:
 
 
 def _child_name(node: Any, part: str) -> str | None:
-    names = node if isinstance(node, dict) else field_types(type(node)) if dataclasses.is_dataclass(node) else ()
     wanted = part.replace("-", "_")
-    return next((name for name in names if name.replace("-", "_") == wanted), None)
+    return next((name for name in _children(node) if name.replace("-", "_") == wanted), None)
 
 
-def _child(node: Any, name: str) -> Any:
-    return node[name] if isinstance(node, dict) else getattr(node, name)
+def _children(node: Any) -> dict[str, Any]:
+    """What a config or a dict holds, by name."""
+    if is_config(node):
+        return {name: getattr(node, name) for name in field_types(type(node))}
+    return node if isinstance(node, dict) else {}
 
 
 def _child_type(node: Any, name: str, declared: Any = Any) -> Any:
