@@ -168,12 +168,10 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             self.streams = Streams(seed, self.device)
             if env_ids is None:
                 self.event_manager.startup()
-        if env_ids is None:
-            self._reset_worlds(self._all_ids)
-            self.obs = self.observation_manager.compute_first(self._all_ids, self.observation_manager.compute())
-        else:
-            self._reset_worlds(env_ids)
-            self.obs = self.observation_manager.compute_first(env_ids, dict(self.obs))
+        worlds = self._all_ids if env_ids is None else env_ids
+        self._reset_worlds(worlds)
+        before = self.observation_manager.compute() if env_ids is None else dict(self.obs)
+        self.obs = self.observation_manager.compute_first(worlds, before)
         self._note_faults()
         return self.obs
 
@@ -203,15 +201,12 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.obs = self.observation_manager.compute()
         self._note_faults(rewards)
         extras: dict[str, Any] = {"final_obs": self.obs, "finished": None}
-        done = (self.terminated | self.truncated).nonzero().flatten()
-        success = self._no_success
-        if len(done) and self._success_term is not None:
-            success = self._success_term() & (self.terminated | self.truncated)
-        if self.cfg.success is not None:
-            extras["is_success"] = success
+        ended = self.terminated | self.truncated
+        done = ended.nonzero().flatten()
+        if self._success_term is not None:
+            extras["is_success"] = self._success_term() & ended if len(done) else self._no_success
         if len(done):
-            extras["finished"] = self._finish(done, success)
-            extras["final_obs"] = self.obs
+            extras["finished"] = self._finish(done, extras.get("is_success"))
             if self.cfg.auto_reset:
                 self.reset(env_ids=done)
         return self.obs, rewards, self.terminated, self.truncated, extras
@@ -336,7 +331,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
                 return f"observation term '{group.name}.{group.term_at(int(bad[0]))}'"
         return None
 
-    def _finish(self, done: Tensor, success: Tensor) -> FinishedEpisodes:
+    def _finish(self, done: Tensor, success: Tensor | None) -> FinishedEpisodes:
         lengths = self.episode_length_buf[done] - self._skipped_steps[done]
         terms = self.reward_manager.episode_sums[:, done]
         finished = FinishedEpisodes(
@@ -346,7 +341,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             reward_terms=terms,
             metrics=self.metrics_manager.episode_sums[:, done] / lengths.clamp(min=1),
             terminations=self.termination_manager.fired[:, done],
-            success=success[done] if self.cfg.success is not None else None,
+            success=None if success is None else success[done],
         )
         self.episode_stats.add(finished)
         return finished
