@@ -14,36 +14,28 @@ class Capabilities:
     """
 
     devices: tuple[str, ...]
-    model_fields: frozenset[str]
-    """Which of `MODEL_FIELDS` can differ between worlds."""
-    rays: bool
-    """Whether `ray` can be asked."""
-    model_sensors: bool
-    """Whether sensors of a model, such as an IMU, can be read."""
     on_height_fields: tuple[str, ...]
     """Shapes that height fields carry. Another one that may touch a height field is refused."""
+    model_fields: frozenset[str] = frozenset(MODEL_FIELDS)
+    """Which of `MODEL_FIELDS` can differ between worlds."""
+    rays: bool = True
+    """Whether `ray` can be asked."""
+    model_sensors: bool = True
+    """Whether sensors of a model, such as an IMU, can be read."""
 
 
 CAPABILITIES = {
-    "mujoco": Capabilities(
-        devices=("cpu",),
-        model_fields=frozenset(MODEL_FIELDS),
-        rays=True,
-        model_sensors=True,
-        on_height_fields=("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh"),
-    ),
+    "mujoco": Capabilities(("cpu",), on_height_fields=("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")),
     "genesis": Capabilities(
-        devices=("cpu", "cuda"),
+        ("cpu", "cuda"),
+        on_height_fields=("sphere", "capsule", "cylinder", "box"),
         model_fields=frozenset(MODEL_FIELDS) - {"geom_solref", "geom_solimp", "cone", "impratio"},
         rays=False,
         model_sensors=False,
-        on_height_fields=("sphere", "capsule", "cylinder", "box"),
     ),
     "mjwarp": Capabilities(
-        devices=("cuda", "cpu"),
-        model_fields=frozenset(MODEL_FIELDS) - {"cone", "impratio"},
-        rays=True,
-        model_sensors=True,
+        ("cuda", "cpu"),
         on_height_fields=("sphere", "capsule"),
+        model_fields=frozenset(MODEL_FIELDS) - {"cone", "impratio"},
     ),
 }
