@@ -39,10 +39,7 @@ class SimulationCfg(PhysicsOptionsCfg):
 
 @dataclass
 class TermCfg:
-    """A function and its parameters.
-
-    `params` is completed with the defaults of the function's signature, so that a stored config says everything.
-    """
+    """A function and its parameters, with the defaults of its signature filled in: a stored config says everything."""
 
     func: Callable[..., Any] = field(metadata=takes("env"))
     """``func(env, **params)``. A class is made once per environment as ``func(env, **params)`` and then called."""

@@ -188,19 +188,16 @@ def _resolve(value: Any, kind: Any, entity: Entity, env: Env) -> Any:
         return value
     if kind is EntityRef:
         return find_entity(env, value)
-    if (sensor := _sensor_class(kind)) is not None:
-        if not isinstance(env.sensors[value], sensor):
-            is_a = type(env.sensors[value]).__name__
-            raise UserError(f"sensor '{value}' is a {is_a}, expected a {sensor.__name__}")
-        return env.sensors[value]
-    if kind in (JointRef, JointRefs):
-        ids = match_joints(value, entity)
-    else:
-        names = entity.site_names if kind is SiteRefs else entity.body_names
-        ids = match_names(value, names, _PARTS[kind], entity.name)
+    if (expected := _sensor_class(kind)) is not None:
+        sensor = env.sensors[value]
+        if not isinstance(sensor, expected):
+            raise UserError(f"sensor '{value}' is a {type(sensor).__name__}, expected a {expected.__name__}")
+        return sensor
+    part, names = _PARTS[kind], entity.site_names if kind is SiteRefs else entity.body_names
+    ids = match_joints(value, entity) if part == "joint" else match_names(value, names, part, entity.name)
     if kind in (JointRef, BodyRef):
         if len(ids) != 1:
-            raise UserError(f"'{value}' names {len(ids)} {_PARTS[kind]} names, expected one")
+            raise UserError(f"'{value}' names {len(ids)} {part} names, expected one")
         return ids[0]
     # Sites index other indices, which a slice cannot.
     return torch.tensor(ids, device=env.device) if kind is SiteRefs else index_of(ids, env.device)

@@ -1,5 +1,7 @@
 """What a step led to: rewards, a weighted sum of terms times the control time step, metrics, and which episodes end."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -26,7 +28,8 @@ class RewardManager(SummingManager):
     def compute(self, broken: Tensor | None = None) -> Tensor:
         """(N,) reward of this step, zero in worlds whose physics broke down. Terms of weight zero are not evaluated."""
         for row, term in enumerate(self.terms):
-            weight = self._weight(term.cfg)  # type: ignore[arg-type]  # read each step: curricula change it
+            cfg: Any = term.cfg  # read each step: curricula change it
+            weight = cfg.weight if cfg.ramp is None else cfg.weight * cfg.ramp.factor(self._env.step_count)
             if weight == 0.0:
                 self.values[row] = 0.0
             else:
@@ -40,9 +43,6 @@ class RewardManager(SummingManager):
         """The first term whose part of this step's reward is NaN or infinite in some world."""
         bad = (~self.values.isfinite()).any(dim=1).nonzero()
         return self.terms[int(bad[0])].name if len(bad) else None
-
-    def _weight(self, cfg: RewardTermCfg) -> float:
-        return cfg.weight if cfg.ramp is None else cfg.weight * cfg.ramp.factor(self._env.step_count)
 
 
 class MetricsManager(SummingManager):
