@@ -45,13 +45,12 @@ SYMMETRIC: dict[str, Any] = {
     # Without it, the cart comes to rest beside the middle of its rail, at another place with every seed.
     "agent.algorithm.symmetry": rl.RslRlSymmetryCfg(table=MIRROR),
 }
+_SINGLE_CPU = {**SYMMETRIC, "env.num_envs": 64, "agent.max_iterations": 150}
 SINGLE_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**SYMMETRIC, "env.num_envs": 64, "agent.max_iterations": 150},
+    "cpu": _SINGLE_CPU,
     "spo": {
         "agent.algorithm": "spo",
-        **SYMMETRIC,
-        "env.num_envs": 64,
-        "agent.max_iterations": 150,
+        **_SINGLE_CPU,
         # SPO bounds its ratios smoothly, so its steps are shorter than those of PPO with the same settings.
         "agent.algorithm.clip_param": 0.4,
         "agent.algorithm.max_learning_rate": 3e-3,

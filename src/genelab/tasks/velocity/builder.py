@@ -124,12 +124,9 @@ def pushes(table: VelocityRobot, after: int = 0) -> EventTermCfg:
 
 def flat_agent(max_iterations: int) -> RslRlOnPolicyRunnerCfg:
     """PPO for flat ground, as published: 512-256-128."""
-    hidden_dims = (512, 256, 128)
-    return RslRlOnPolicyRunnerCfg(
-        max_iterations=max_iterations,
-        actor=RslRlModelCfg(hidden_dims=hidden_dims, distribution=RslRlDistributionCfg(init_std=1.0)),
-        critic=RslRlModelCfg(hidden_dims=hidden_dims),
-    )
+    layers = (512, 256, 128)
+    actor = RslRlModelCfg(hidden_dims=layers, distribution=RslRlDistributionCfg(init_std=1.0))
+    return RslRlOnPolicyRunnerCfg(max_iterations=max_iterations, actor=actor, critic=RslRlModelCfg(hidden_dims=layers))
 
 
 def rough_ppo() -> RslRlOnPolicyRunnerCfg:
