@@ -9,7 +9,7 @@ from torch import Tensor
 from genelab.core.math import quat_from_axis_angle
 from genelab.core.ranges import CountOrZero, Interval, NonNegative
 from genelab.envs.entity import Entity
-from genelab.envs.terms import EntityRef, Env, JointRef, StatefulTerm
+from genelab.envs.terms import Env, JointRef, OwnerRef, StatefulTerm
 
 
 def stream_of(env: Env, event: str, entity: Entity) -> str:
@@ -17,9 +17,7 @@ def stream_of(env: Env, event: str, entity: Entity) -> str:
     return event if entity is env.robot else f"{event}/{entity.name}"
 
 
-def jitter_joints(
-    env: Env, env_ids: Tensor, pos: NonNegative, vel: NonNegative, entity: EntityRef | None = None
-) -> None:
+def jitter_joints(env: Env, env_ids: Tensor, pos: NonNegative, vel: NonNegative, entity: OwnerRef = None) -> None:
     """Joints at their defaults plus U(-pos, pos), at velocities U(-vel, vel)."""
     moved = entity or env.robot
     moved.refuse_ball_joints("jitter_joints")
@@ -35,7 +33,7 @@ class ScatterJoints(StatefulTerm):
     Slides without limits stay at their defaults.
     """
 
-    def __init__(self, env: Env, circle: Interval = (-math.pi, math.pi), entity: EntityRef | None = None):
+    def __init__(self, env: Env, circle: Interval = (-math.pi, math.pi), entity: OwnerRef = None):
         self._entity = entity or env.robot
         self._entity.refuse_ball_joints("ScatterJoints")
         hinge = env.scene.model.jnt_type[self._entity.layout.joint_ids] == mujoco.mjtJoint.mjJNT_HINGE.value
@@ -50,7 +48,7 @@ class ScatterJoints(StatefulTerm):
         self._entity.write_joints(env_ids, self._low + self._width * draw, torch.zeros_like(draw))
 
 
-def start_nearer(env: Env, env_ids: Tensor, until: CountOrZero, entity: EntityRef | None = None) -> None:
+def start_nearer(env: Env, env_ids: Tensor, until: CountOrZero, entity: OwnerRef = None) -> None:
     """Bring joints nearer to zero by a random share of the way: U(0, 1) at first, nothing after `until` control steps.
 
     Where zero is the goal, a training first sees how to stay there, then how to come there from ever further away.
@@ -61,9 +59,7 @@ def start_nearer(env: Env, env_ids: Tensor, until: CountOrZero, entity: EntityRe
     moved.write_joints(env_ids, moved.joint_pos[env_ids] * (1.0 - share))
 
 
-def push_joint(
-    env: Env, env_ids: Tensor, joint: JointRef, velocity: NonNegative, entity: EntityRef | None = None
-) -> None:
+def push_joint(env: Env, env_ids: Tensor, joint: JointRef, velocity: NonNegative, entity: OwnerRef = None) -> None:
     """Set one joint's velocity to U(-velocity, velocity)."""
     pushed = entity or env.robot
     stream = stream_of(env, "event/push_joint", pushed)
@@ -72,9 +68,7 @@ def push_joint(
     pushed.write_joints(env_ids, vel=velocities)
 
 
-def place_root(
-    env: Env, env_ids: Tensor, xy: NonNegative, yaw: NonNegative = math.pi, entity: EntityRef | None = None
-) -> None:
+def place_root(env: Env, env_ids: Tensor, xy: NonNegative, yaw: NonNegative = math.pi, entity: OwnerRef = None) -> None:
     """The root at its default pose in the middle of the world's cell, at rest.
 
     Moved by U(-xy, xy) in the plane, to the default height above the ground there, and turned by U(-yaw, yaw).
@@ -98,7 +92,7 @@ def push_root(
     yaw: NonNegative,
     z: NonNegative = 0.0,
     tilt: NonNegative = 0.0,
-    entity: EntityRef | None = None,
+    entity: OwnerRef = None,
 ) -> None:
     """Set the root's horizontal velocity to U(-xy, xy) and its yaw rate to U(-yaw, yaw).
 

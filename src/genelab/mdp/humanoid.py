@@ -5,48 +5,48 @@ from torch import Tensor
 
 from genelab.core.math import quat_apply_inverse
 from genelab.core.ranges import NonNegative, Positive
-from genelab.envs.terms import BodyRef, ContactRef, EntityRef, Env, SiteRefs, StatefulTerm, values_by_name
+from genelab.envs.terms import BodyRef, ContactRef, Env, OwnerRef, SiteRefs, StatefulTerm, values_by_name
 from genelab.mdp.locomotion import commanded_motion, is_moving
 
 Sigmas = dict[str, Positive]
 """How far joints may be from their defaults, rad, by a part of their names."""
 
 
-def track_lin_vel_level(env: Env, command: str, variance: Positive, entity: EntityRef | None = None) -> Tensor:
+def track_lin_vel_level(env: Env, command: str, variance: Positive, entity: OwnerRef = None) -> Tensor:
     """exp(-error² / variance) of the velocity in the body frame, of which the vertical part should be zero."""
     velocity = (entity or env.robot).root_lin_vel
     error = (env.command_manager[command][:, :2] - velocity[:, :2]).square().sum(dim=1) + velocity[:, 2].square()
     return torch.exp(-error / variance)
 
 
-def track_ang_vel_level(env: Env, command: str, variance: Positive, entity: EntityRef | None = None) -> Tensor:
+def track_ang_vel_level(env: Env, command: str, variance: Positive, entity: OwnerRef = None) -> Tensor:
     """exp(-error² / variance) of the angular velocity, of which roll and pitch rate should be zero."""
     velocity = (entity or env.robot).root_ang_vel
     error = (env.command_manager[command][:, 2] - velocity[:, 2]).square() + velocity[:, :2].square().sum(dim=1)
     return torch.exp(-error / variance)
 
 
-def upright(env: Env, body: BodyRef, variance: Positive, entity: EntityRef | None = None) -> Tensor:
+def upright(env: Env, body: BodyRef, variance: Positive, entity: OwnerRef = None) -> Tensor:
     """exp(-g² / variance) with g the horizontal part of gravity's direction in the frame of a body: 1 when level."""
     w, x, y, z = (entity or env.robot).body_quat[:, body].unbind(-1)
     horizontal = (w * y - x * z).square() + (w * x + y * z).square()
     return torch.exp(-4.0 * horizontal / variance)
 
 
-def body_ang_vel_xy_l2(env: Env, body: BodyRef, entity: EntityRef | None = None) -> Tensor:
+def body_ang_vel_xy_l2(env: Env, body: BodyRef, entity: OwnerRef = None) -> Tensor:
     """Squared roll and pitch rates of a body, in its own frame."""
     moving = entity or env.robot
     in_body = quat_apply_inverse(moving.body_quat[:, body], moving.body_ang_vel[:, body])
     return in_body[:, :2].square().sum(dim=1)
 
 
-def angular_momentum_l2(env: Env, entity: EntityRef | None = None) -> Tensor:
+def angular_momentum_l2(env: Env, entity: OwnerRef = None) -> Tensor:
     """Squared angular momentum about the centre of mass, (kg m²/s)²."""
     return (entity or env.robot).angular_momentum.square().sum(dim=1)
 
 
 def feet_clearance(
-    env: Env, sites: SiteRefs, command: str, height: Positive, threshold: NonNegative, entity: EntityRef | None = None
+    env: Env, sites: SiteRefs, command: str, height: Positive, threshold: NonNegative, entity: OwnerRef = None
 ) -> Tensor:
     """Sum over the feet of distance from a height times horizontal speed, m²/s, if the robot is to move."""
     walking = entity or env.robot
@@ -77,7 +77,7 @@ class FeetSwingHeight(StatefulTerm):
         command: str,
         height: Positive,
         threshold: NonNegative,
-        entity: EntityRef | None = None,
+        entity: OwnerRef = None,
     ):
         self._entity, self._feet, self._sites = entity or env.robot, feet, sites
         self._command, self._height, self._threshold = command, height, threshold
@@ -110,7 +110,7 @@ class Pose(StatefulTerm):
         standing: Positive = 0.05,
         walk_from: NonNegative = 0.05,
         run_from: NonNegative = 1.5,
-        entity: EntityRef | None = None,
+        entity: OwnerRef = None,
     ):
         self._entity, self._command = entity or env.robot, command
         self._entity.refuse_ball_joints("Pose")

@@ -4,16 +4,16 @@ import torch
 from torch import Tensor
 
 from genelab.core.ranges import NonNegative, Positive
-from genelab.envs.terms import ContactRef, EntityRef, Env, SiteRefs, StatefulTerm
+from genelab.envs.terms import ContactRef, Env, OwnerRef, SiteRefs, StatefulTerm
 
 
-def track_lin_vel(env: Env, command: str, variance: Positive, entity: EntityRef | None = None) -> Tensor:
+def track_lin_vel(env: Env, command: str, variance: Positive, entity: OwnerRef = None) -> Tensor:
     """exp(-error² / variance) of the horizontal velocity in the body frame."""
     error = env.command_manager[command][:, :2] - (entity or env.robot).root_lin_vel[:, :2]
     return torch.exp(-error.square().sum(dim=1) / variance)
 
 
-def track_ang_vel(env: Env, command: str, variance: Positive, entity: EntityRef | None = None) -> Tensor:
+def track_ang_vel(env: Env, command: str, variance: Positive, entity: OwnerRef = None) -> Tensor:
     """exp(-error² / variance) of the yaw rate."""
     error = env.command_manager[command][:, 2] - (entity or env.robot).root_ang_vel[:, 2]
     return torch.exp(-error.square() / variance)
@@ -29,7 +29,7 @@ def feet_air_time(
 
 
 def feet_slip(
-    env: Env, feet: ContactRef, sites: SiteRefs, command: str, threshold: NonNegative, entity: EntityRef | None = None
+    env: Env, feet: ContactRef, sites: SiteRefs, command: str, threshold: NonNegative, entity: OwnerRef = None
 ) -> Tensor:
     """Sum of the squared horizontal velocities of feet in contact, if the robot is to move."""
     speed = (entity or env.robot).site_lin_vel(sites)[..., :2].square().sum(dim=-1)
@@ -41,32 +41,32 @@ def any_contact(env: Env, sensor: ContactRef) -> Tensor:
     return sensor.data.in_contact.any(dim=1).float()
 
 
-def lin_vel_z_l2(env: Env, entity: EntityRef | None = None) -> Tensor:
+def lin_vel_z_l2(env: Env, entity: OwnerRef = None) -> Tensor:
     """Squared vertical velocity in the body frame."""
     return (entity or env.robot).root_lin_vel[:, 2].square()
 
 
-def ang_vel_xy_l2(env: Env, entity: EntityRef | None = None) -> Tensor:
+def ang_vel_xy_l2(env: Env, entity: OwnerRef = None) -> Tensor:
     """Squared roll and pitch rates."""
     return (entity or env.robot).root_ang_vel[:, :2].square().sum(dim=1)
 
 
-def tilt_l2(env: Env, entity: EntityRef | None = None) -> Tensor:
+def tilt_l2(env: Env, entity: OwnerRef = None) -> Tensor:
     """Squared horizontal components of gravity in the body frame: 0 when level."""
     return (entity or env.robot).projected_gravity[:, :2].square().sum(dim=1)
 
 
-def base_height_l2(env: Env, height: float, entity: EntityRef | None = None) -> Tensor:
+def base_height_l2(env: Env, height: float, entity: OwnerRef = None) -> Tensor:
     """Squared difference of the root's height above the ground below it from `height`, m²."""
     return (env.height_above_ground((entity or env.robot).root_pos) - height).square()
 
 
-def actuator_force_l2(env: Env, entity: EntityRef | None = None) -> Tensor:
+def actuator_force_l2(env: Env, entity: OwnerRef = None) -> Tensor:
     """Sum of squared actuator forces or torques."""
     return (entity or env.robot).actuator_force.square().sum(dim=1)
 
 
-def joint_limits(env: Env, entity: EntityRef | None = None) -> Tensor:
+def joint_limits(env: Env, entity: OwnerRef = None) -> Tensor:
     """How far joints are beyond their limits, rad or m, summed."""
     limited = entity or env.robot
     limited.refuse_ball_joints("joint_limits")
@@ -90,7 +90,7 @@ class JointAccL2(StatefulTerm):
 
     state = ("_last",)
 
-    def __init__(self, env: Env, entity: EntityRef | None = None):
+    def __init__(self, env: Env, entity: OwnerRef = None):
         self._entity = entity or env.robot
         self._entity.refuse_ball_joints("JointAccL2")
         self._last = self._entity.joint_vel.clone()

@@ -9,7 +9,7 @@ from torch import Tensor
 from genelab.core.errors import UserError
 from genelab.core.ranges import NonNegative, Positive, Share
 from genelab.engines.pictures import Ball, Mark
-from genelab.envs.terms import BodyRef, EntityRef, Env, find_entity
+from genelab.envs.terms import BodyRef, EntityRef, Env, OwnerRef, find_entity
 from genelab.mdp.commands import COMMAND_COLOUR, UniformCommand, UniformCommandCfg
 
 BALL_M = 0.03
@@ -99,7 +99,7 @@ class RingCommand(PlaceCommand):
         self.command[env_ids] = places
 
 
-def body_pos(env: Env, body: BodyRef, entity: EntityRef | None = None) -> Tensor:
+def body_pos(env: Env, body: BodyRef, entity: OwnerRef = None) -> Tensor:
     """Position of one body, world frame.  (N, 3)"""
     return (entity or env.robot).body_pos[:, body]
 

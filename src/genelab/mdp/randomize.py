@@ -16,7 +16,7 @@ from genelab.core.ranges import NonNegative, NonNegativeInterval, PositiveInterv
 from genelab.engines.fields import nominal
 from genelab.envs.cfg import Latency
 from genelab.envs.entity import Entity
-from genelab.envs.terms import BodyRefs, EntityRef, Env
+from genelab.envs.terms import BodyRefs, Env, OwnerRef
 from genelab.mdp.events import stream_of
 
 Operation = Literal["set", "add", "scale"]
@@ -66,7 +66,7 @@ def randomize_mass(
     high: float,
     operation: Literal["add", "scale"] = "add",
     shared: bool = False,
-    entity: EntityRef | None = None,
+    entity: OwnerRef = None,
 ) -> None:
     """Mass of bodies plus or times U(low, high), each its own or all the same; inertia is scaled with the mass."""
     changed = entity or env.robot
@@ -83,7 +83,7 @@ def randomize_com(
     env_ids: Tensor,
     bodies: BodyRefs,
     offset: tuple[NonNegative, NonNegative, NonNegative],
-    entity: EntityRef | None = None,
+    entity: OwnerRef = None,
 ) -> None:
     """Centre of mass moved by U(-offset, offset) along each axis of the body, metres."""
     changed = entity or env.robot
@@ -93,12 +93,7 @@ def randomize_com(
 
 
 def randomize_gains(
-    env: Env,
-    env_ids: Tensor,
-    low: NonNegative,
-    high: NonNegative,
-    shared: bool = False,
-    entity: EntityRef | None = None,
+    env: Env, env_ids: Tensor, low: NonNegative, high: NonNegative, shared: bool = False, entity: OwnerRef = None
 ) -> None:
     """Stiffness and damping of all servos, each times its own U(low, high), or all servos' times one of each."""
     changed = entity or env.robot
@@ -114,7 +109,7 @@ def randomize_joints(
     low: NonNegative,
     high: NonNegative,
     shared: bool = False,
-    entity: EntityRef | None = None,
+    entity: OwnerRef = None,
 ) -> None:
     """Rotor inertia, damping or dry friction of all joints, each times its own U(low, high), or all times one."""
     changed = entity or env.robot
@@ -122,9 +117,7 @@ def randomize_joints(
     _Field(env, env_ids, field, changed).randomize(ids, "scale", low, high, shared)
 
 
-def randomize_armature(
-    env: Env, env_ids: Tensor, low: NonNegative, high: NonNegative, entity: EntityRef | None = None
-) -> None:
+def randomize_armature(env: Env, env_ids: Tensor, low: NonNegative, high: NonNegative, entity: OwnerRef = None) -> None:
     """Rotor inertia of all hinges and slides, each times its own U(low, high)."""
     randomize_joints(env, env_ids, "joint_armature", low, high, entity=entity)
 
@@ -142,7 +135,7 @@ def randomize_gravity(env: Env, env_ids: Tensor, low: NonNegative, high: NonNega
     _Field(env, env_ids, "gravity").randomize(..., "scale", low, high, shared=True)
 
 
-def randomize_encoder_bias(env: Env, env_ids: Tensor, half_width: NonNegative, entity: EntityRef | None = None) -> None:
+def randomize_encoder_bias(env: Env, env_ids: Tensor, half_width: NonNegative, entity: OwnerRef = None) -> None:
     """Encoders show joint positions with a constant error of U(-half_width, half_width) each."""
     changed = entity or env.robot
     changed.refuse_ball_joints("randomize_encoder_bias")

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from genelab.core.ranges import NonNegative, Positive
-from genelab.envs.terms import ContactRef, EntityRef, Env
+from genelab.envs.terms import ContactRef, Env, OwnerRef
 from genelab.mdp.locomotion import is_moving
 
 
@@ -19,7 +19,7 @@ def trot(env: Env, feet: ContactRef, command: str, threshold: NonNegative, longe
     return (turns & short & is_moving(env, command, threshold)).float()
 
 
-def progress(env: Env, command: str, smallest: Positive | None = None, entity: EntityRef | None = None) -> Tensor:
+def progress(env: Env, command: str, smallest: Positive | None = None, entity: OwnerRef = None) -> Tensor:
     """Speed along the command, up to the commanded one, plus the same of the yaw rate.  (N,)
 
     Linear, where the tracking rewards are flat far from the command. With `smallest`, m/s and rad/s, both are shares of

@@ -5,7 +5,7 @@ import math
 from torch import Tensor
 
 from genelab.core.ranges import CountOrZero, NonNegative, Positive
-from genelab.envs.terms import EntityRef, Env, JointRef
+from genelab.envs.terms import Env, JointRef, OwnerRef
 
 
 def time_out(env: Env) -> Tensor:
@@ -24,17 +24,17 @@ def restart(env: Env, every: Positive, until: CountOrZero) -> Tensor:
     return env.streams.uniform("termination/restart", (env.num_envs,)) < left * env.step_dt / every
 
 
-def joint_beyond(env: Env, joint: JointRef, limit: NonNegative, entity: EntityRef | None = None) -> Tensor:
+def joint_beyond(env: Env, joint: JointRef, limit: NonNegative, entity: OwnerRef = None) -> Tensor:
     """A joint is further than `limit` from zero."""
     return (entity or env.robot).joint_pos[:, joint].abs() > limit
 
 
-def tilted(env: Env, limit: NonNegative, entity: EntityRef | None = None) -> Tensor:
+def tilted(env: Env, limit: NonNegative, entity: OwnerRef = None) -> Tensor:
     """The root body leans further than `limit` radians from upright."""
     return (entity or env.robot).projected_gravity[:, 2] > -math.cos(limit)
 
 
-def root_below(env: Env, height: float, entity: EntityRef | None = None) -> Tensor:
+def root_below(env: Env, height: float, entity: OwnerRef = None) -> Tensor:
     """The root body is less than `height` metres above the ground below it."""
     return env.height_above_ground((entity or env.robot).root_pos) < height
 
