@@ -84,7 +84,9 @@ class GymVectorEnv(VectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         render_mode: str | None = None,
     ):
-        mode = _autoreset_mode(autoreset_mode)
+        if isinstance(autoreset_mode, str) and autoreset_mode not in AutoresetMode.__members__:
+            raise unknown("autoreset_mode", autoreset_mode, AutoresetMode.__members__)
+        mode = AutoresetMode[autoreset_mode] if isinstance(autoreset_mode, str) else autoreset_mode
         if mode is AutoresetMode.SAME_STEP and not cfg.auto_reset:
             mode = AutoresetMode.DISABLED
         cfg.auto_reset = mode is AutoresetMode.SAME_STEP
@@ -248,14 +250,6 @@ def _config(task: str, num_envs: int, play: bool, preset: str, overrides: Overri
         raise UserError(f"'{task}' is a scene to play back, not a task to learn")
     setup.env_cfg.num_envs = num_envs
     return setup.env_cfg
-
-
-def _autoreset_mode(given: AutoresetMode | str) -> AutoresetMode:
-    if isinstance(given, AutoresetMode):
-        return given
-    if given not in AutoresetMode.__members__:
-        raise unknown("autoreset_mode", given, AutoresetMode.__members__)
-    return AutoresetMode[given]
 
 
 def _spaces(env: ManagerBasedRlEnv) -> tuple[gymnasium.Space[Any], gymnasium.spaces.Box]:

@@ -69,7 +69,10 @@ def part_names(model: mujoco.MjModel) -> dict[str, tuple[str, ...]]:
 
 def describe_model(model: mujoco.MjModel) -> Description:
     """The description of a compiled MuJoCo model."""
-    endless = np.array([-np.inf, np.inf])
+    endless, opt = np.array([-np.inf, np.inf]), model.opt
+    options = {f"wind_{axis}": value for axis, value in zip("xyz", opt.wind, strict=True)}
+    options["tolerance"] = max(opt.tolerance, FINEST_TOLERANCE)
+    options = {name: options[name] if name in options else getattr(opt, name) for name in OPTIONS}
     values: dict[str, Any] = {name: compiled(model, name) for name in MODEL_FIELDS if name in Description.numbers()}
     values["body_inertia"].sort(axis=1)
     values["geom_friction"] = values["geom_friction"][:, 0]
@@ -77,17 +80,11 @@ def describe_model(model: mujoco.MjModel) -> Description:
         **part_names(model),
         **values,
         option_names=OPTIONS,
-        dt=float(model.opt.timestep),
-        option_value=_option_values(model.opt),
+        dt=float(opt.timestep),
+        option_value=np.array(list(options.values()), dtype=np.float64),
         joint_range=np.where(model.jnt_limited[:, None], model.jnt_range, endless),
         actuator_force_range=np.where(model.actuator_forcelimited[:, None], model.actuator_forcerange, endless),
     )
-
-
-def _option_values(opt: mujoco.MjOption) -> np.ndarray:
-    values = {f"wind_{axis}": value for axis, value in zip("xyz", opt.wind, strict=True)}
-    values["tolerance"] = max(opt.tolerance, FINEST_TOLERANCE)
-    return np.array([values[name] if name in values else getattr(opt, name) for name in OPTIONS], dtype=np.float64)
 
 
 def differences(expected: Description, found: Description, rtol: float = 1e-5) -> list[str]:

@@ -34,10 +34,19 @@ class Goal:
             names = ", ".join(terms) or "none"
             raise UserError(f"a goal-conditioned task has mdp.goal_reward as its only reward term, not: {names}")
         [self._term] = terms.values()
+        observed = env.observation_manager
         for name in self.groups:
-            _check_group(name, env)
-        env.observation_manager.require_vectors(self.groups, "goals are vectors")
-        sizes = [env.observation_manager.groups[name].dim for name in self.groups]
+            if name not in observed.groups:
+                raise unknown("observation group of the goal", name, observed.groups)
+            group = observed.groups[name].cfg
+            if group.noise and any(term.noise > 0.0 for term in group.terms.values()):
+                raise UserError(f"goal: observation group '{name}' must be without noise")
+            if group.history != 1:
+                raise UserError(f"goal: observation group '{name}' must have a history of 1, not {group.history}")
+            if observed.remembers(name):
+                raise UserError(f"goal: observation group '{name}' must not have terms with a state")
+        observed.require_vectors(self.groups, "goals are vectors")
+        sizes = [observed.groups[name].dim for name in self.groups]
         if sizes[0] != sizes[1]:
             raise UserError(f"goal: '{self.achieved}' has {sizes[0]} values, '{self.desired}' has {sizes[1]}")
         self.dim = sizes[0]
@@ -59,16 +68,3 @@ class Goal:
     def unscaled_reward(self, achieved: Tensor, desired: Tensor) -> Tensor:
         """The task's function of both goals, before weight and time step.  (…,)"""
         return self.cfg.reward(achieved, desired, **self.cfg.params)
-
-
-def _check_group(name: str, env: Env) -> None:
-    groups = env.observation_manager.groups
-    if name not in groups:
-        raise unknown("observation group of the goal", name, groups)
-    cfg = groups[name].cfg
-    if cfg.noise and any(term.noise > 0.0 for term in cfg.terms.values()):
-        raise UserError(f"goal: observation group '{name}' must be without noise")
-    if cfg.history != 1:
-        raise UserError(f"goal: observation group '{name}' must have a history of 1, not {cfg.history}")
-    if env.observation_manager.remembers(name):
-        raise UserError(f"goal: observation group '{name}' must not have terms with a state")

@@ -158,7 +158,16 @@ class Stage:
         found = parts(self._model, set(env.engine.markers))
         self._parts = [(part, self._add_part(f"{ROOT}/part_{i}", part)) for i, part in enumerate(found)]
         for geom in np.flatnonzero(self._model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).tolist():
-            self._add_plane(geom)
+            self._scene.add_grid(
+                f"{ROOT}/plane_{geom}",
+                width=400.0,
+                height=400.0,
+                fade_distance=40.0,
+                plane_color=GROUND,
+                plane_opacity=1.0,
+                position=self._model.geom_pos[geom],
+                wxyz=self._model.geom_quat[geom],
+            )
         lines, points = np.zeros((0, 2, 3)), np.zeros((0, 3))
         self._tips = scene.add_arrows(f"{ROOT}/tips", lines, COMMAND, shaft_radius=0.015, head_radius=0.04)
         self._bends = scene.add_line_segments(f"{ROOT}/bends", lines, COMMAND, thickness=0.03)
@@ -209,18 +218,6 @@ class Stage:
             opacity=opacity if opacity < 1.0 else None,
             lod="off",
             side="double",
-        )
-
-    def _add_plane(self, geom: int) -> None:
-        self._scene.add_grid(
-            f"{ROOT}/plane_{geom}",
-            width=400.0,
-            height=400.0,
-            fade_distance=40.0,
-            plane_color=GROUND,
-            plane_opacity=1.0,
-            position=self._model.geom_pos[geom],
-            wxyz=self._model.geom_quat[geom],
         )
 
     def _ground_at(self, place: np.ndarray) -> float:
