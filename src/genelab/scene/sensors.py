@@ -14,11 +14,7 @@ from genelab.core.registry import load
 
 Side = Literal["geom", "body", "subtree"]
 
-_KINDS = {
-    "geom": mujoco.mjtObj.mjOBJ_GEOM,
-    "body": mujoco.mjtObj.mjOBJ_BODY,
-    "subtree": mujoco.mjtObj.mjOBJ_XBODY,
-}
+_KINDS = {"geom": mujoco.mjtObj.mjOBJ_GEOM, "body": mujoco.mjtObj.mjOBJ_BODY, "subtree": mujoco.mjtObj.mjOBJ_XBODY}
 
 
 @dataclass(kw_only=True)

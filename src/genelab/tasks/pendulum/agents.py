@@ -59,14 +59,8 @@ SINGLE_PRESETS: dict[str, dict[str, Any]] = {
     "cpu:sb3": {"env.num_envs": 64, "agent.max_iterations": 307_200},
 }
 MEMORY_PRESETS: dict[str, dict[str, Any]] = {"cpu": {"env.num_envs": 512, "agent.max_iterations": 200}}
-DOUBLE_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {
-        **SYMMETRIC,
-        "env.num_envs": 256,
-        "agent.actor.hidden_dims": (128, 128),
-        "agent.critic.hidden_dims": (128, 128),
-    }
-}
+_SMALL = {"agent.actor.hidden_dims": (128, 128), "agent.critic.hidden_dims": (128, 128)}
+DOUBLE_PRESETS: dict[str, dict[str, Any]] = {"cpu": {**SYMMETRIC, "env.num_envs": 256, **_SMALL}}
 
 
 def _ppo(hidden_dims: tuple[int, ...], max_iterations: int, max_learning_rate: float) -> rl.RslRlOnPolicyRunnerCfg:
