@@ -17,6 +17,18 @@ from genelab.core.errors import UserError
 CLASS_KEY = "class"
 
 
+class HasParams:
+    """Base of configs with `params` for a function, which is their first field."""
+
+    params: dict[str, Any]
+
+    def param_types(self) -> dict[str, Any]:
+        """Declared type of each parameter, from the function's annotations."""
+        func = next(iter(vars(self).values()))
+        hints = typing.get_type_hints(func.__init__ if isinstance(func, type) else func, include_extras=True)
+        return {name: hints.get(name, Any) for name in self.params}
+
+
 @functools.cache
 def field_types(cls: type) -> dict[str, Any]:
     """Field name to declared type, with names resolved and rules about values (`genelab.core.ranges`) kept."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from genelab.core import ranges
+from genelab.core.config import HasParams
 from genelab.core.errors import UserError, hint
 from genelab.core.stored_config import takes
 from genelab.scene.options import PhysicsOptionsCfg
@@ -38,7 +39,7 @@ class SimulationCfg(PhysicsOptionsCfg):
 
 
 @dataclass
-class TermCfg:
+class TermCfg(HasParams):
     """A function and its parameters, with the defaults of its signature filled in: a stored config says everything."""
 
     func: Callable[..., Any] = field(metadata=takes("env"))
@@ -50,12 +51,6 @@ class TermCfg:
 
     def __post_init__(self) -> None:
         self.params = _complete(self.func, self.params, 1 if isinstance(self.func, type) else self.injected)
-
-    def param_types(self) -> dict[str, Any]:
-        """Declared type of each parameter, from the function's annotations."""
-        target = self.func.__init__ if isinstance(self.func, type) else self.func
-        hints = typing.get_type_hints(target, include_extras=True)
-        return {name: hints.get(name, Any) for name in self.params}
 
 
 @dataclass(kw_only=True)
@@ -158,7 +153,7 @@ class SuccessTermCfg(TermCfg):
 
 
 @dataclass(kw_only=True)
-class GoalCfg:
+class GoalCfg(HasParams):
     """Makes a task goal-conditioned: two observation groups of one size, and a reward that depends on nothing else.
 
     So a learner can pay any step for any goal (hindsight). The task's one reward term is then `mdp.goal_reward`.
@@ -174,11 +169,6 @@ class GoalCfg:
 
     def __post_init__(self) -> None:
         self.params = _complete(self.reward, self.params, injected=2)
-
-    def param_types(self) -> dict[str, Any]:
-        """Declared type of each parameter, from the function's annotations."""
-        hints = typing.get_type_hints(self.reward, include_extras=True)
-        return {name: hints.get(name, Any) for name in self.params}
 
 
 @dataclass(kw_only=True)

@@ -5,7 +5,6 @@ Names of an entity's parts are prefixed with the entity's own name: joint ``hing
 ``robot/hinge``.
 """
 
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +14,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from genelab.core.config import HasParams
 from genelab.core.errors import UserError, unknown
 from genelab.core.ranges import NonNegative
 from genelab.scene.layout import EntityLayout, name_parts
@@ -24,7 +24,7 @@ from genelab.scene.terrain import Terrain, TerrainCfg
 
 
 @dataclass(kw_only=True)
-class EntityCfg:
+class EntityCfg(HasParams):
     """A robot or an object: an MJCF fragment and where it stands."""
 
     model: Callable[..., mujoco.MjSpec]
@@ -42,11 +42,6 @@ class EntityCfg:
     A free root is placed relative to `pos` and `quat`. Velocities and controls of the keyframe are not used: episodes
     start at rest, and controls come from actions.
     """
-
-    def param_types(self) -> dict[str, Any]:
-        """Declared type of each parameter, from the annotations of the function that builds the model."""
-        hints = typing.get_type_hints(self.model, include_extras=True)
-        return {name: hints.get(name, Any) for name in self.params}
 
 
 @dataclass(kw_only=True)
