@@ -56,7 +56,6 @@ class Rising:
     """A pair of numbers, of which the second is not smaller than the first."""
 
     def fault(self, value: Any) -> str | None:
-        """What a value must be and is not."""
         return "must be a lower and an upper end" if isinstance(value, tuple) and value[0] > value[1] else None
 
     def __str__(self) -> str:
@@ -70,7 +69,6 @@ class NotEmpty:
     most: int = 1000
 
     def fault(self, value: Any) -> str | None:
-        """What a value must be and is not."""
         if not isinstance(value, tuple) or 1 <= len(value) <= self.most:
             return None
         return f"must have at most {self.most} values" if value else "must have at least one value"

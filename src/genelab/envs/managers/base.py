@@ -35,10 +35,8 @@ class Manager(Stateful):
             term.reset(env_ids)
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "buffers": super().state_dict(),
-            "terms": {name: term.state_dict() for name, term in self.stateful_terms()},
-        }
+        terms = {name: term.state_dict() for name, term in self.stateful_terms()}
+        return {"buffers": super().state_dict(), "terms": terms}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state["buffers"])

@@ -26,6 +26,8 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
     only on where the cube is and where it should be, so that a learner can pay any step for any goal.
     """
     cube, away = {"entity": CUBE}, {"entity": CUBE, "command": GOAL}
+    cube_pos = ObservationTermCfg(mdp.object_pos, params=cube)
+    goal_pos = ObservationTermCfg(mdp.generated_command, params={"command": GOAL})
     low, high = (0.5 - AREA, -AREA, HALF_SIZE), (0.5 + AREA, AREA, 0.2)
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(
@@ -39,7 +41,23 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
         episode_length_s=5.0,
         actions={"hand": HandDisplacementActionCfg(joints=ARM, hand=HAND), "gripper": GripperActionCfg(joints=FINGERS)},
         commands={GOAL: PlaceCommandCfg(low=low, high=high, low_share=0.3, marker=GOAL)},
-        observations=_observations(),
+        observations={
+            "policy": ObservationGroupCfg(
+                terms={
+                    "joint_pos": ObservationTermCfg(mdp.joint_pos_rel, noise=0.005),
+                    "joint_vel": ObservationTermCfg(mdp.joint_vel, noise=0.05, scale=0.1),
+                    "hand": ObservationTermCfg(mdp.body_pos, params={"body": HAND}),
+                    "cube": cube_pos,
+                    "goal": goal_pos,
+                    "cube_to_goal": ObservationTermCfg(mdp.object_to_command, params=away),
+                    "last_action": ObservationTermCfg(mdp.last_action),
+                    "remaining_time": ObservationTermCfg(mdp.remaining_time),
+                },
+                noise=True,
+            ),
+            "achieved_goal": ObservationGroupCfg(terms={"cube": cube_pos}),
+            "desired_goal": ObservationGroupCfg(terms={"goal": goal_pos}),
+        },
         rewards={"goal": envs.RewardTermCfg(mdp.goal_reward, weight=1.0)},
         goal=envs.GoalCfg(reward=mdp.lift_and_place, params={"radius": RADIUS, "rest_height": HALF_SIZE}),
         terminations={
@@ -82,25 +100,3 @@ PRESETS: dict[str, dict[str, Any]] = {
         "agent.off_policy.batch_size": 256,
     }
 }
-
-
-def _observations() -> dict[str, ObservationGroupCfg]:
-    cube = ObservationTermCfg(mdp.object_pos, params={"entity": CUBE})
-    goal = ObservationTermCfg(mdp.generated_command, params={"command": GOAL})
-    return {
-        "policy": ObservationGroupCfg(
-            terms={
-                "joint_pos": ObservationTermCfg(mdp.joint_pos_rel, noise=0.005),
-                "joint_vel": ObservationTermCfg(mdp.joint_vel, noise=0.05, scale=0.1),
-                "hand": ObservationTermCfg(mdp.body_pos, params={"body": HAND}),
-                "cube": cube,
-                "goal": goal,
-                "cube_to_goal": ObservationTermCfg(mdp.object_to_command, params={"entity": CUBE, "command": GOAL}),
-                "last_action": ObservationTermCfg(mdp.last_action),
-                "remaining_time": ObservationTermCfg(mdp.remaining_time),
-            },
-            noise=True,
-        ),
-        "achieved_goal": ObservationGroupCfg(terms={"cube": cube}),
-        "desired_goal": ObservationGroupCfg(terms={"goal": goal}),
-    }
