@@ -72,7 +72,12 @@ class MjwarpEngine(Engine):
             self._default = {name: values[0].clone() for name, values in self._arrays.items()}
             self.failed = torch.zeros(num_envs, dtype=torch.bool, device=device)
             mjw.step(self._model, self._data)  # compiles and loads the kernels, which a capture could not do
-        self._graph = self._capture()
+        # One physics step as a graph, which spares Python the launch of about a hundred kernels for each.
+        wp.synchronize_device(self._device)
+        with wp.ScopedDevice(self._device), wp.ScopedCapture() as capture:
+            mjw.step(self._model, self._data)
+        assert capture.graph is not None
+        self._graph = capture.graph
         self._put_back(torch.ones_like(self.failed))
 
     def step(self, n: int = 1) -> None:
@@ -179,14 +184,6 @@ class MjwarpEngine(Engine):
         self._model.opt.warn_overflow = 0  # seen in `step` instead of printed from the kernel
         self._model.opt.deterministic = self._device.is_cuda
         self._model.opt.graph_conditional = self._device.is_cpu or wp.is_conditional_graph_supported()
-
-    def _capture(self) -> wp.Graph:
-        """One physics step as a graph, which spares Python the launch of about a hundred kernels for each."""
-        wp.synchronize_device(self._device)
-        with wp.ScopedDevice(self._device), wp.ScopedCapture() as capture:
-            mjw.step(self._model, self._data)
-        assert capture.graph is not None
-        return capture.graph
 
     def _derive_constants(self, env_ids: Tensor) -> None:
         """Refresh what follows from the masses of these worlds; others keep their bits."""

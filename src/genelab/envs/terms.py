@@ -110,7 +110,7 @@ class Term:
 def resolve_params(cfg: TermCfg, env: Env, label: str) -> dict[str, Any]:
     """The parameters with names replaced by entities and indices."""
     declared = cfg.param_types()
-    types = {name: next((m for m in members(declared[name]) if _is_reference(m)), None) for name in cfg.params}
+    types = {name: next(filter(_is_reference, members(declared[name])), None) for name in cfg.params}
     parts = [cfg.params[name] for name, kind in types.items() if kind in _PARTS]
     with about(label):
         entity = owner_of(env, parts, cfg.params.get("entity") if types.get("entity") is EntityRef else None)

@@ -104,7 +104,12 @@ class Scene:
             sensor.add_to(self.spec, name)
         for body in self.spec.bodies:
             body.simple = 0  # MuJoCo's shortcut for "simple" bodies would forbid to move their centre of mass later
-        self.model, self.spec = _simulated(self.spec)
+        whole = self.spec.copy()  # compiling takes shapes that are only to be seen out of the spec; their masses stay
+        self.spec.compiler.discardvisual = True
+        try:
+            self.model, self.spec = self.spec.compile(), whole
+        except ValueError as error:
+            raise UserError(f"the scene does not compile: {' '.join(str(error).split())}") from error
         self.entities = {name: EntityLayout(self.model, name) for name in entities}
         self.default_qpos = self._default_qpos(entities)
         self.contact_sensors = {name: c for name, c in cfg.sensors.items() if isinstance(c, ContactSensorCfg)}
@@ -149,16 +154,6 @@ class Scene:
             root = slice(layout.free_qpos, layout.free_qpos + 7)
             quat = np.array(cfg.quat) / np.linalg.norm(cfg.quat)
             mujoco.mju_mulPose(qpos[root][:3], qpos[root][3:], np.array(cfg.pos), quat, key[root][:3], key[root][3:])
-
-
-def _simulated(spec: mujoco.MjSpec) -> tuple[mujoco.MjModel, mujoco.MjSpec]:
-    """The model without the shapes that are only to be seen (their masses stay), and the spec with them."""
-    whole = spec.copy()  # compiling takes them out of the spec
-    spec.compiler.discardvisual = True
-    try:
-        return spec.compile(), whole
-    except ValueError as error:
-        raise UserError(f"the scene does not compile: {' '.join(str(error).split())}") from error
 
 
 def _add_light(body: mujoco.MjsBody) -> None:
