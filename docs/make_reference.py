@@ -47,6 +47,7 @@ def terms() -> str:
     """The term library, module by module."""
     lines = ["# genelab.mdp", "", NOTE, ""]
     lines += ["`from genelab import mdp` has these terms, and the configs of actions and commands.", ""]
+    lines += ["In signatures, `Env` is `ManagerBasedRlEnv` and `OwnerRef` is `EntityRef | None`.", ""]
     for package in (node.module for node in _imports("genelab.mdp") if node.names[0].name == "*" and node.module):
         about, _, more = (ast.get_docstring(_tree(package)) or "").partition("\n\n")
         lines += [f"## {package.rpartition('.')[2]}", "", about, "", *([more, ""] if more else [])]
