@@ -36,6 +36,7 @@ def reference_pages() -> dict[str, str]:
 def public_names() -> str:
     """What `import genelab as gl` offers, by the package it lives in."""
     lines = ["# genelab", "", NOTE, "", "`import genelab as gl` has these names. Terms are in [mdp](mdp.md).", ""]
+    lines += ["In signatures, `Env` is `ManagerBasedRlEnv`.", ""]
     for module, names in _PUBLIC.items():
         lines += [f"## {TITLES[module]}", ""]
         for name in names.split():

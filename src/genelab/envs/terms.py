@@ -30,9 +30,9 @@ else:
 """The environment of a term, a `ManagerBasedRlEnv`. It is made of terms, so its module cannot be imported here."""
 
 EntityRef = NewType("EntityRef", Entity)
-"""A robot or object of the scene, given by name."""
+"""A robot or object of the scene, given by name. A term's `entity` is the first robot where the config has none."""
 OwnerRef = EntityRef | None
-"""The entity that a term is about, as its parameter `entity`: the first robot where the config has none."""
+"""What the parameter `entity` of most terms is."""
 JointRef = NewType("JointRef", int)
 """One joint of an entity, given by name."""
 JointRefs = NewType("JointRefs", Tensor)
