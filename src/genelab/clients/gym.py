@@ -143,9 +143,7 @@ class GymVectorEnv(VectorEnv):
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame per world."""
-        if self.render_mode is None:
-            return None
-        return tuple(self.env.render(i) for i in range(self.num_envs))
+        return None if self.render_mode is None else tuple(self.env.render(i) for i in range(self.num_envs))
 
     def close_extras(self, **kwargs: Any) -> None:
         self.env.close()

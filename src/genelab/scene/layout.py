@@ -99,9 +99,8 @@ def _driven(model: mujoco.MjModel, actuator: int, prefix: str) -> tuple[str, str
 def _control_kind(model: mujoco.MjModel, actuator: int) -> str:
     """What an actuator's control is, from its law: force = gain * control + bias (position, velocity)."""
     gain, (_, stiffness, damping) = model.actuator_gainprm[actuator, 0], model.actuator_biasprm[actuator, :3]
-    if model.actuator_dyntype[actuator] in (mujoco.mjtDyn.mjDYN_MUSCLE, mujoco.mjtDyn.mjDYN_USER):
-        return "other"
-    if model.actuator_gaintype[actuator] != mujoco.mjtGain.mjGAIN_FIXED:
+    law, dynamics = model.actuator_gaintype[actuator], model.actuator_dyntype[actuator]
+    if law != mujoco.mjtGain.mjGAIN_FIXED or dynamics in (mujoco.mjtDyn.mjDYN_MUSCLE, mujoco.mjtDyn.mjDYN_USER):
         return "other"
     if model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE or (stiffness == 0.0 and damping != -gain):
         return "effort"
@@ -110,8 +109,7 @@ def _control_kind(model: mujoco.MjModel, actuator: int) -> str:
     if stiffness != -gain:
         return "other"
     # The control of an integrated velocity servo is the speed of its target.
-    integrated = model.actuator_dyntype[actuator] == mujoco.mjtDyn.mjDYN_INTEGRATOR
-    return "velocity" if integrated else "position"
+    return "velocity" if dynamics == mujoco.mjtDyn.mjDYN_INTEGRATOR else "position"
 
 
 def _free_name(wanted: str, taken: list[str]) -> str:

@@ -34,6 +34,7 @@ def double(play: bool = False) -> ManagerBasedRlEnvCfg:
     velocity, all with noise. An episode that is not over before its time is a success.
     """
     lower, upper = hinges = ("hinge", "hinge_2")
+    poles = {"joint_a": lower, "joint_b": upper}
     return _task(
         play,
         double_pole(),
@@ -41,9 +42,7 @@ def double(play: bool = False) -> ManagerBasedRlEnvCfg:
         pole="pole_2",
         upright={
             "upright": RewardTermCfg(mdp.cos_pole_chain, weight=4.0, params={"joints": hinges}),
-            "alignment": RewardTermCfg(
-                mdp.joint_difference_l2, weight=-0.5, params={"joint_a": lower, "joint_b": upper}
-            ),
+            "alignment": RewardTermCfg(mdp.joint_difference_l2, weight=-0.5, params=poles),
         },
         pole_velocity=RewardTermCfg(mdp.joint_vel_l2, weight=-0.005, params={"joints": hinges}),
         limits={lower: 0.5, upper: 0.7},
