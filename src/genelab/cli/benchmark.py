@@ -25,10 +25,9 @@ def benchmark(
     from genelab.experiment.benchmark import run_benchmark
     from genelab.experiment.inference import bundle_directory
 
-    chosen = bundle_directory() / "suite.json" if suite == "bundled" else Path(suite)
-    earlier = (
-        bundle_directory() / "reference.json" if reference == "bundled" else Path(reference) if reference else None
-    )
+    bundle = bundle_directory()
+    chosen = bundle / "suite.json" if suite == "bundled" else Path(suite)
+    earlier = bundle / "reference.json" if reference == "bundled" else Path(reference) if reference else None
     report = run_benchmark(chosen, out=out, reference=earlier, tolerance=tolerance, episodes=episodes, say=say)
     if out is not None:
         say(f"report: {out}")

@@ -3,6 +3,7 @@
 Example: genelab campaign run examples/campaign.toml --parallel 2
 """
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -42,8 +43,6 @@ def status(file: File, as_json: Json = False) -> None:
 
     Example: genelab campaign status examples/campaign.toml
     """
-    import json
-
     from genelab.experiment.campaign.file import read_campaign
     from genelab.experiment.campaign.state import METRICS, look_at, run_table, status_text
     from genelab.experiment.campaign.work import follow_campaign
@@ -59,8 +58,7 @@ def status(file: File, as_json: Json = False) -> None:
 
 
 def table(
-    file: File,
-    out: Annotated[Path | None, option("Write here and beside it (table.md among the runs).")] = None,
+    file: File, out: Annotated[Path | None, option("Write here and beside it (table.md among the runs).")] = None
 ) -> None:
     """Write what every row of a campaign reached as Markdown and JSON, from the files of its runs.
 

@@ -1,13 +1,12 @@
 """genelab list"""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from genelab.cli.options import option
 from genelab.core.errors import UserError, unknown
-from genelab.core.registry import Component, tasks
+from genelab.core.registry import tasks
 from genelab.core.table import Table
 from genelab.engines import ENGINES
 from genelab.experiment.console import say
@@ -43,7 +42,9 @@ def list_things(
     elif kind == "robots":
         say(Table(("robot", "model", "summary"), [(name, *about) for name, about in ROBOTS.items()]))
     else:
-        say(_installable("engine", ENGINES) if kind == "engines" else _installable("backend", BACKENDS))
+        known = ENGINES if kind == "engines" else BACKENDS
+        rows = [(c.name, "yes" if c.installed else f"no: {c.install}", c.summary) for c in known.values()]
+        say(Table((kind.removesuffix("s"), "installed", "summary"), rows))
 
 
 def _tasks(tag: str | None) -> Table:
@@ -54,8 +55,3 @@ def _tasks(tag: str | None) -> Table:
     chosen = [spec for spec in known.values() if tag is None or tag in spec.tags]
     rows = [(spec.id, ", ".join(spec.agents) or "-", ", ".join(spec.tags), spec.summary) for spec in chosen]
     return Table(("task", "backends", "tags", "summary"), rows)
-
-
-def _installable(kind: str, components: Mapping[str, Component]) -> Table:
-    rows = [(p.name, "yes" if p.installed else f"no: {p.install}", p.summary) for p in components.values()]
-    return Table((kind, "installed", "summary"), rows)

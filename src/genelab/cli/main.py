@@ -18,7 +18,6 @@ from genelab.experiment.console import allow_all_text, say
 
 GC_THRESHOLD = 50_000
 """New objects between two searches for garbage. With Python's 700, importing torch takes a fifth longer."""
-
 CONTEXT = {"token_normalize_func": lambda name: name.replace("_", "-"), "help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
@@ -59,7 +58,6 @@ for _group, _panel in ((campaign, RUN), (project, LOOK)):
 
 # Typer carries its own copy of click and exports only the leaves of its exceptions.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
-
 _OVERRIDE = re.compile(r"--(?P<path>[A-Za-z_][\w-]*(\.[\w-]+)+)(=(?P<value>.*))?", re.DOTALL)
 
 
@@ -80,13 +78,10 @@ def split_overrides(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str
     overrides: list[tuple[str, str]] = []
     words = iter(arguments)
     for word in words:
-        match = _OVERRIDE.fullmatch(word)
-        if match is None:
+        if (match := _OVERRIDE.fullmatch(word)) is None:
             rest.append(word)
             continue
-        value = match["value"]
-        if value is None:
-            value = next(words, None)
+        value = next(words, None) if match["value"] is None else match["value"]
         if value is None or value.startswith("--"):
             raise UserError(f"{word} needs a value")
         overrides.append((match["path"], value))

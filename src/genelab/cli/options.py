@@ -17,7 +17,6 @@ SIMULATION, PICTURES = "Simulation", "Pictures"
 LOCALHOST = "127.0.0.1"
 ARGUMENTS = "genelab.arguments"
 """What the user typed, in the context of a command (``ctx.meta``); ``ctx.obj`` is the overrides among it."""
-
 Complete = Callable[[], Sequence[str]]
 """Says what a shell offers."""
 
@@ -34,11 +33,7 @@ def option(help: str, *flags: str, panel: str | None = None, complete: Complete 
 
 def preset(help: str) -> Any:
     """The option for the name of a preset."""
-
-    def names() -> list[str]:
-        return sorted({"auto", *(name for task in tasks().values() for name in task.preset_names())})
-
-    return option(help, complete=names)
+    return option(help, complete=lambda: sorted({"auto", *(n for t in tasks().values() for n in t.preset_names())}))
 
 
 def backend(help: str) -> Any:

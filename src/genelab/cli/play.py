@@ -50,8 +50,7 @@ def play(
     with announced(task, host, port, say) if viewer == "web" else nullcontext() as page:
         from genelab.experiment.play import PlayRequest, run_playback
 
-        more = {"env.simulation.steps": steps}
-        vis = vis or viewer is not None
-        overrides = shortcuts(ctx.obj, vis=vis, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
+        seen, more = vis or viewer is not None, {"env.simulation.steps": steps}
+        overrides = shortcuts(ctx.obj, vis=seen, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
         request = PlayRequest(task, overrides, agent, checkpoint, num_envs, max_steps, video, seed, page, prof)
         run_playback(request, say)

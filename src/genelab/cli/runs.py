@@ -1,5 +1,6 @@
 """genelab runs"""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +20,6 @@ def runs(
 
     Example: genelab runs logs --sort return
     """
-    import json
-
     records, notes = list_runs(directory, sort)
     if as_json:
         return say(json.dumps({"runs": records, "notes": notes}, indent=2))

@@ -48,19 +48,7 @@ def sim2sim(
         raise UserError("--matrix needs runs to test" if matrix else f"'{(runs or [''])[0]}' goes with --matrix")
     chosen = [name.strip() for names in engines or ["mujoco,genesis"] for name in names.split(",") if name.strip()]
     names, tested, overrides = tuple(dict.fromkeys(chosen)), tuple(runs or ()), shortcuts(ctx.obj, gpu=gpu, dt=dt)
-    request = Sim2SimRequest(
-        task,
-        checkpoint,
-        names,
-        episodes=episodes,
-        seed=seed,
-        margin=margin,
-        pushes=pushes,
-        attribute=attribute,
-        matrix=tested,
-        overrides=overrides,
-        out=out,
-    )
+    request = Sim2SimRequest(task, checkpoint, names, episodes, seed, margin, pushes, attribute, tested, overrides, out)
     record = run_sim2sim(request, say)
     _print(record)
     say(f"written to {out / JSON_FILE} and {out / PAGE_FILE}")

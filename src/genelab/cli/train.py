@@ -11,12 +11,11 @@ from genelab.cli.options import ARGUMENTS, Dt, Gpu, Headless, Sim, Task, Vis, ba
 from genelab.core.errors import UserError
 from genelab.experiment.console import say
 from genelab.experiment.run.logs import LOGGERS
+from genelab.rl.eval_settings import EvalSettings
 
 if TYPE_CHECKING:
     from genelab.experiment.run.directory import Run
     from genelab.rl.backends.base import TrainResult
-    from genelab.rl.eval_callback import EvalSettings
-
 
 _run = partial(option, panel="Runs and seeds")
 _eval = partial(option, panel="Evaluation during training")
@@ -83,19 +82,8 @@ def train(
                 raise UserError(f"{flag} has no place beside --resume: the run keeps its settings")
         return _report(*training.resume(task, resume, overrides, say, cluster.workers(address) if on_ray else None))
     command = shlex.join(["genelab", *ctx.meta[ARGUMENTS]])
-    settings = {"episodes": eval_episodes, "num_envs": eval_num_envs, "seed": eval_seed}
-    evaluation = _evaluation(eval_every, settings)
-    request = training.TrainRequest(
-        task,
-        overrides,
-        preset,
-        backend,
-        log_dir=log_dir,
-        checkpoint=checkpoint,
-        command=command,
-        evaluation=evaluation,
-        logger=logger,
-    )
+    evaluation = _evaluation(eval_every, {"episodes": eval_episodes, "num_envs": eval_num_envs, "seed": eval_seed})
+    request = training.TrainRequest(task, overrides, preset, backend, log_dir, checkpoint, command, evaluation, logger)
     if seeds is not None:
         if any(path.replace("-", "_") == "agent.seed" for path, _ in overrides):
             raise UserError("--seeds and --seed exclude each other (agent.seed is the same)")
@@ -106,9 +94,7 @@ def train(
     return _report(*training.train(request, say, cluster.workers(address) if on_ray else None))
 
 
-def _evaluation(every: int | None, settings: dict[str, int | None]) -> "EvalSettings | None":
-    from genelab.rl.eval_callback import EvalSettings
-
+def _evaluation(every: int | None, settings: dict[str, int | None]) -> EvalSettings | None:
     given = {name: value for name, value in settings.items() if value is not None}
     if every is None:
         if given:
