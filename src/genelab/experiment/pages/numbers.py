@@ -9,16 +9,13 @@ from genelab.core.ranges import finite
 
 DASH = "–"
 """Stands where there is no value."""
-
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def si(value: float | None) -> str:
     """Three significant digits and a prefix: ``14.7M``."""
-    if value is None:
-        return DASH
     for factor, prefix in _PREFIXES:
-        if abs(value) >= factor:
+        if value is not None and abs(value) >= factor:
             return _minus(f"{value / factor:.3g}{prefix}")
     return number(value, 3)
 

@@ -13,14 +13,10 @@ from typing import Any
 import numpy as np
 
 from genelab.experiment.pages import colour
-from genelab.experiment.pages.numbers import log_tick_labels, log_ticks, number, tick_labels, ticks, time_unit
+from genelab.experiment.pages.numbers import log_tick_labels, log_ticks, tick_labels, ticks, time_unit
 
 LOG_RATIO = 100.0
 """Positive values that span more than this are shown on a logarithmic scale where a plot allows it."""
-ROW, LEFT, WIDTH = 20, 170, 660
-BEND = 0.1
-"""The axis of the forest is linear around zero up to here, and logarithmic further out."""
-
 Line = tuple[np.ndarray, np.ndarray]
 """x and y of the same length, x rising."""
 
@@ -42,19 +38,6 @@ class Curve:
     def lines(self) -> list[Line]:
         """Everything that is drawn."""
         return [self.mean, *(self.band or ()), *(line for _, line in self.seeds)]
-
-
-@dataclass(frozen=True)
-class Mark:
-    """One interval of a forest, in its metric's own spread."""
-
-    index: int
-    low: float
-    value: float
-    high: float
-    clear: bool
-    """Whether the difference is significant; others are drawn hollow."""
-    text: str
 
 
 @dataclass(frozen=True)
@@ -135,10 +118,7 @@ def line_plot(
     draw_seeds: bool = True,
     level: float | None = None,
 ) -> Plot:
-    """Draw curves. `fraction` fixes the y axis to 0 to 100 %; `name_seeds` lists seeds under the pointer.
-
-    `level` is a value to be reached, drawn across the plot.
-    """
+    """Draw curves. `fraction`: y is 0 to 100 %; `name_seeds`: under the pointer; `level`: a value to be reached."""
     right, top = layout.width - 12, 10
     last = max(float(x[-1]) for curve in curves for x, _ in curve.lines if len(x))
     x = Scale(0.0, last if last > 0 else 1.0, layout.left, right)  # from zero, where every training starts
@@ -146,7 +126,7 @@ def line_plot(
     y = _y_scale(values, layout.height - layout.bottom - (16 if layout.x_label else 0), top, may_be_log, fraction)
     shapes = [*_y_axis(y, layout, right, fraction), *_x_axis(x, y, layout, axis)]
     if level is not None:
-        shapes.append(_path("target", f"M{layout.left},{y.at(level)}H{right}"))
+        shapes.append(path("target", f"M{layout.left},{y.at(level)}H{right}"))
 
     def points(line: Line) -> list[str]:
         across, up = thin(line, max(60, layout.width // 2))
@@ -155,69 +135,18 @@ def line_plot(
     for curve in curves:
         if curve.band is not None and len(curve.band[0][0]) > 1:
             lower, upper = map(points, curve.band)
-            shapes.append(_path(f"band {colour(curve.index)}", "M" + "L".join([*upper, *reversed(lower)]) + "Z"))
+            shapes.append(path(f"band {colour(curve.index)}", "M" + "L".join([*upper, *reversed(lower)]) + "Z"))
     for curve in curves:
         for seed, line in curve.seeds if draw_seeds else ():
             shapes += _line(points(line), f"seed {colour(curve.index)}", seed if name_seeds else None)
     for curve in curves:
         label = "mean" if name_seeds and curve.seeds else curve.label
         shapes += _line(points(curve.mean), f"line {colour(curve.index)}", label, layout.markers)
-    shapes.append(_path("cross", f"M0,{top}V{y.start:g}"))
+    shapes.append(path("cross", f"M0,{top}V{y.start:g}"))
     data = {"data-x": x.attribute, "data-y": y.attribute, "data-unit": axis}
     data |= {"data-percent": ""} if fraction else {}
     ends = [f"{curve.label} ends at {curve.mean[1][-1]:.4g}" for curve in curves if len(curve.mean[1])]
     return Plot(f"{name}: {'; '.join(ends)}" if ends else name, layout.width, layout.height, shapes, data)
-
-
-def forest(rows: Sequence[tuple[str, Sequence[Mark]]]) -> Plot:
-    """Differences with their intervals, one row per metric, on an axis that is linear near zero."""
-    ends = [abs(end) for _, marks in rows for mark in marks for end in (mark.low, mark.high)]
-    reach = float(np.arcsinh(max(1.0, *ends) * 1.1 / BEND))
-    x = Scale(-reach, reach, LEFT, WIDTH - 14)
-    height = ROW * len(rows) + 44
-    bottom = height - 34
-
-    def at(value: float) -> str:
-        return f"{float(x(np.arcsinh(value / BEND))):.1f}"
-
-    shapes = []
-    for tick in (-100.0, -10.0, -1.0, -0.1, 0.0, 0.1, 1.0, 10.0, 100.0):
-        if abs(float(np.arcsinh(tick / BEND))) <= reach:
-            shapes.append(_path("axis" if tick == 0 else "grid", f"M{at(tick)},6V{bottom}"))
-            shapes.append(_text(number(tick), at(tick), bottom + 15, "middle"))
-    middle = f"{(LEFT + WIDTH - 14) / 2:g}"
-    shapes.append(_text("difference / spread over episodes", middle, height - 3, "middle"))
-    for row, (name, marks) in enumerate(rows):
-        centre = 6 + ROW * (row + 0.5)
-        shapes.append(_text(name, LEFT - 10, f"{centre:g}", "end", dy="0.34em"))
-        for place, mark in enumerate(marks):
-            y = f"{centre + 5.0 * (place - (len(marks) - 1) / 2):g}"
-            look = colour(mark.index)
-            shapes.append(_path(f"line {look}", f"M{at(mark.low)},{y}H{at(mark.high)}"))
-            shapes.append(_dot(look if mark.clear else f"{look} hollow", at(mark.value), y, 3.5, mark.text))
-    shapes.append(_path("cross", "M0,0"))  # what the page's script moves in every plot
-    return Plot("Differences of all metrics", WIDTH, height, shapes)
-
-
-def scatter(source: np.ndarray, targets: Sequence[tuple[int, np.ndarray]]) -> Plot:
-    """One dot per episode: x is its return in the source engine, y in a target; the diagonal is no gap."""
-    size, left = 400, 56
-    values = np.concatenate([source, *(target for _, target in targets)])
-    low, high = float(values.min()), float(values.max())
-    margin = 0.06 * (high - low) or 0.01 * max(1.0, abs(high))
-    x = Scale(low - margin, high + margin, left, size - 12)
-    y = Scale(low - margin, high + margin, size - 44, 10)
-    shapes = [_path("axis", f"M{left},{size - 44}H{size - 12}M{left},{size - 44}V10")]
-    marks = ticks(low - margin, high + margin, 5)
-    for value, label in zip(marks, tick_labels(marks), strict=True):
-        shapes.append(_text(label, x.at(value), size - 28, "middle"))
-        shapes.append(_text(label, left - 7, y.at(value), "end", dy="0.34em"))
-    shapes.append(_path("grid", f"M{left},{size - 44}L{size - 12},10"))
-    for index, target in targets:
-        shapes += [_dot(f"seed {colour(index)}", x.at(a), y.at(b), 3.5) for a, b in zip(source, target, strict=True)]
-    shapes.append(_text("return in the source engine", (left + size) / 2, size - 8, "middle"))
-    shapes.append(_path("cross", "M0,0"))
-    return Plot("Returns of paired episodes", size, size, shapes)
 
 
 def thin(line: Line, buckets: int) -> Line:
@@ -237,15 +166,14 @@ def _y_scale(values: np.ndarray, bottom: float, top: float, may_be_log: bool, fr
     if fraction:
         return Scale(-0.03, 1.03, bottom, top)
     low, high = float(values.min()), float(values.max())
-    if may_be_log and low > 0 and high / low > LOG_RATIO:
+    log = may_be_log and low > 0 and high / low > LOG_RATIO
+    if log:
         low, high = math.log10(low), math.log10(high)
-        margin = 0.05 * (high - low)
-        return Scale(low - margin, high + margin, bottom, top, log=True)
-    if low == high == 0.0:
+    elif low == high == 0.0:
         high = 1.0  # a count or a share that stayed at zero
     flat = high - low <= 1e-9 * max(abs(low), abs(high))
     margin = 0.5 * abs(high) if flat else 0.05 * (high - low)
-    return Scale(low - margin, high + margin, bottom, top)
+    return Scale(low - margin, high + margin, bottom, top, log)
 
 
 def _y_axis(y: Scale, layout: Layout, right: float, fraction: bool) -> Iterator[Shape]:
@@ -259,21 +187,21 @@ def _y_axis(y: Scale, layout: Layout, right: float, fraction: bool) -> Iterator[
         values = ticks(y.low, y.high, layout.y_ticks)
         labels = tick_labels(values)
     for value, label in zip(values, labels, strict=True):
-        yield _path("grid", f"M{layout.left},{y.at(value)}H{right}")
-        yield _text(label, layout.left - 7, y.at(value), "end", dy="0.34em")
+        yield path("grid", f"M{layout.left},{y.at(value)}H{right}")
+        yield words(label, layout.left - 7, y.at(value), "end", dy="0.34em")
 
 
 def _x_axis(x: Scale, y: Scale, layout: Layout, axis: str) -> Iterator[Shape]:
     unit, unit_name = time_unit(x.high) if axis == "time" else (1.0, "")
     values = [value * unit for value in ticks(x.low / unit, x.high / unit, layout.x_ticks)]
     labels = tick_labels([value / unit for value in values])
-    yield _path("axis", f"M{x.start:g},{y.start:g}H{x.end:g}")
+    yield path("axis", f"M{x.start:g},{y.start:g}H{x.end:g}")
     for value, label in zip(values, labels, strict=True):
-        yield _path("axis", f"M{x.at(value)},{y.start:g}v4")
-        yield _text(label, x.at(value), f"{y.start + 7:g}", "middle", dy="0.75em")
+        yield path("axis", f"M{x.at(value)},{y.start:g}v4")
+        yield words(label, x.at(value), f"{y.start + 7:g}", "middle", dy="0.75em")
     if layout.x_label:
         text = f"training time ({unit_name})" if axis == "time" else "environment steps"
-        yield _text(text, f"{(x.start + x.end) / 2:g}", layout.height - 4, "middle label")
+        yield words(text, f"{(x.start + x.end) / 2:g}", layout.height - 4, "middle label")
 
 
 def _coordinate(value: float) -> str:
@@ -282,19 +210,22 @@ def _coordinate(value: float) -> str:
 
 def _line(points: Sequence[str], look: str, name: str | None, markers: bool = False) -> Iterator[Shape]:
     if points:
-        yield _path(look, "M" + "L".join(points), **{"data-name": name})
+        yield path(look, "M" + "L".join(points), **{"data-name": name})
     if markers or len(points) == 1:
         for x, y in (point.split(",") for point in points):
-            yield _dot(look, x, y, 3)
+            yield dot(look, x, y, 3)
 
 
-def _path(look: str, d: str, **more: Any) -> Shape:
+def path(look: str, d: str, **more: Any) -> Shape:
+    """Lines or an area, in the commands of SVG."""
     return Shape("path", {"class": look, "d": d, **more})
 
 
-def _text(text: str, x: object, y: object, look: str, dy: str | None = None) -> Shape:
+def words(text: str, x: object, y: object, look: str, dy: str | None = None) -> Shape:
+    """Text at a place."""
     return Shape("text", {"x": x, "y": y, "dy": dy, "class": look}, text)
 
 
-def _dot(look: str, x: str, y: str, radius: float, title: str = "") -> Shape:
+def dot(look: str, x: str, y: str, radius: float, title: str = "") -> Shape:
+    """A circle; its title is shown under the pointer."""
     return Shape("circle", {"class": look, "cx": x, "cy": y, "r": radius}, title=title)
