@@ -79,7 +79,10 @@ _FIELD_MOVES = {
     "mass": (("body_mass", "body_inertia"), (0.8, 1.25)),
     "gravity": (("gravity",), (0.97, 1.03)),
 }
-_CONTACT_MOVES = (
+HALF_DT = Move("dt", dt_factor=0.5)
+MOVES = (
+    *(Move(name, fields, factor) for name, (fields, factors) in _FIELD_MOVES.items() for factor in factors),
+    Move("armature", ("joint_armature",), inertia=0.1),
     Move("contact time constant", ("geom_solref",), 2.0, column=0),
     Move("contact impedance at touch", ("geom_solimp",), 0.5, column=0),
     Move("contact depth of full impedance", ("geom_solimp",), 10.0, column=2),
@@ -87,12 +90,6 @@ _CONTACT_MOVES = (
     Move("impratio", simulation=(("impratio", 10.0),)),
     Move("impratio", simulation=(("impratio", 100.0),)),
     Move("friction cone and impratio", simulation=(("cone", "elliptic"), ("impratio", 100.0))),
-)
-HALF_DT = Move("dt", dt_factor=0.5)
-MOVES = (
-    *(Move(name, fields, factor) for name, (fields, factors) in _FIELD_MOVES.items() for factor in factors),
-    Move("armature", ("joint_armature",), inertia=0.1),
-    *_CONTACT_MOVES,
     HALF_DT,
     Move("dt", dt_factor=2.0),
     Move("latency", latency=1),
@@ -211,5 +208,4 @@ def _weights(source: Behaviour, half_dt: Behaviour) -> dict[str, np.ndarray]:
 
 
 def _signature(source: Behaviour, other: Behaviour, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    parts = _differences(source, other)
-    return {name: (part * weights[name][:, None]).ravel() for name, part in parts.items()}
+    return {name: (part * weights[name][:, None]).ravel() for name, part in _differences(source, other).items()}

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
-from genelab.core.math import cross, quat_apply, quat_apply_inverse
-from genelab.core.rng import Streams, derive_seed
+from genelab.core.math import cross, quat_apply
+from genelab.core.rng import derive_seed
 from genelab.core.stats import bootstrap_means, holm, interval, mcnemar_p, permutation_p, tost_p
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.console import Row, progress
@@ -37,13 +37,8 @@ WALKING = 0.05
 VELOCITY_NAMES = ("x", "y", "yaw")
 
 
-@dataclass(frozen=True)
-class Trace:
-    """States (T, N, nq or nv) before each control step of the first block, and the actions (T, N, A) taken in them."""
-
-    qpos: Tensor
-    qvel: Tensor
-    actions: Tensor
+Trace = tuple[Tensor, ...]
+"""qpos and qvel (T, N, nq or nv) before each control step of the first block, and the actions (T, N, A) taken then."""
 
 
 @dataclass(frozen=True)
@@ -65,67 +60,59 @@ class Episodes:
 @torch.no_grad()
 def run_episodes(env: PairedEnv, policy: Policy, seed: int, blocks: int = 1, label: str = "episodes") -> Episodes:
     """Run one episode per world and block, shown as `label`."""
-    began = time.perf_counter()
     with progress(label, blocks * env.max_episode_length, "step") as row:
-        runs = [_Block(env, policy, derive_seed(seed, f"episodes/{block}"), row) for block in range(blocks)]
+        runs = [_run_block(env, policy, derive_seed(seed, f"episodes/{block}"), row) for block in range(blocks)]
     return Episodes(
         values={name: np.concatenate([run.values[name] for run in runs]) for name in runs[0].values},
         fallen=np.concatenate([run.fallen for run in runs]),
-        schedule=tuple(run.schedule for run in runs),
+        schedule=tuple(digest for run in runs for digest in run.schedule),
         start=np.concatenate([run.start for run in runs]),
-        seconds=time.perf_counter() - began,
+        seconds=sum(run.seconds for run in runs),
         trace=runs[0].trace,
     )
 
 
-class _Block:
+def _run_block(env: PairedEnv, policy: Policy, seed: int, row: Row) -> Episodes:
     """One episode in every world."""
-
-    def __init__(self, env: PairedEnv, policy: Policy, seed: int, row: Row):
-        self._env = env
-        self._running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
-        self._sums: dict[str, Tensor] = {}
-        self._ended: dict[str, Tensor] = {}
-        obs = env.reset(seed=seed)
-        policy.reset()
-        states: list[tuple[Tensor, Tensor, Tensor]] = []
-        for _ in range(env.max_episode_length):
-            action = policy.act(obs)
-            states.append((env.engine.qpos.clone(), env.engine.qvel.clone(), action.clone()))
-            obs, _, _, _, extras = env.step(action)
-            for name, value in (item for gauge in GAUGES for item in gauge(env).items()):
-                sums = self._sums.setdefault(name, torch.zeros_like(value, dtype=torch.float64))
-                sums += torch.where(self._running, value, 0.0)
-            if extras["finished"] is not None:
-                self._finish(extras["finished"])
-            row.update(row.done + 1)
-        if bool(self._running.any()):
-            raise UserError("the task's episodes do not end: it has no time-out")
-        self.trace = Trace(*(torch.stack(parts) for parts in zip(*states, strict=True)))
-        self.start = torch.cat(states[0][:2], dim=1).double().cpu().numpy()
-        self.fallen = self._ended.pop("fallen").bool().cpu().numpy()
-        means = derive(env, {name: total / self._ended["length"] for name, total in self._sums.items()})
-        self.values = {name: value.cpu().numpy() for name, value in {**self._ended, **means}.items()}
-        self.schedule = _digest(env.streams)
-
-    def _finish(self, finished: Any) -> None:
-        """Keep the records of episodes that end now for the first time."""
-        cfg, new = self._env.cfg, self._running[finished.env_ids]
-        record = {"length": finished.lengths, "return": finished.returns}
-        record |= {f"reward {name}": row for name, row in zip(cfg.rewards, finished.reward_terms, strict=True)}
-        record |= {f"metric {name}": row for name, row in zip(cfg.metrics, finished.metrics, strict=True)}
-        record["fallen"] = self._env.terminated[finished.env_ids]
-        for name, values in record.items():
-            kept = self._ended.setdefault(name, torch.zeros_like(self._running, dtype=torch.float64))
-            kept[finished.env_ids[new]] = values[new].double()
-        self._running[finished.env_ids] = False
+    began = time.perf_counter()
+    running = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+    sums: dict[str, Tensor] = {}
+    ended: dict[str, Tensor] = {}
+    obs = env.reset(seed=seed)
+    policy.reset()
+    states: list[tuple[Tensor, Tensor, Tensor]] = []
+    for _ in range(env.max_episode_length):
+        action = policy.act(obs)
+        states.append((env.engine.qpos.clone(), env.engine.qvel.clone(), action.clone()))
+        obs, _, _, _, extras = env.step(action)
+        for name, value in (item for gauge in GAUGES for item in gauge(env).items()):
+            total = sums.setdefault(name, torch.zeros_like(value, dtype=torch.float64))
+            total += torch.where(running, value, 0.0)
+        if (finished := extras["finished"]) is not None:
+            new = running[finished.env_ids]  # those that end now for the first time
+            for name, values in _record(env, finished).items():
+                kept = ended.setdefault(name, torch.zeros_like(running, dtype=torch.float64))
+                kept[finished.env_ids[new]] = values[new].double()
+            running[finished.env_ids] = False
+        row.update(row.done + 1)
+    if bool(running.any()):
+        raise UserError("the task's episodes do not end: it has no time-out")
+    trace = tuple(torch.stack(parts) for parts in zip(*states, strict=True))
+    start = torch.cat(states[0][:2], dim=1).double().cpu().numpy()
+    fallen = ended.pop("fallen").bool().cpu().numpy()
+    means = derive(env, {name: total / ended["length"] for name, total in sums.items()})
+    values = {name: value.cpu().numpy() for name, value in {**ended, **means}.items()}
+    draws = sorted(env.streams.state_dict()["generators"].items())
+    schedule = hashlib.sha256(b"".join(name.encode() + state.cpu().numpy().tobytes() for name, state in draws))
+    return Episodes(values, fallen, (schedule.hexdigest(),), start, time.perf_counter() - began, trace)
 
 
-def _digest(streams: Streams) -> str:
-    sha = hashlib.sha256()
-    for name, state in sorted(streams.state_dict()["generators"].items()):
-        sha.update(name.encode() + state.cpu().numpy().tobytes())
-    return sha.hexdigest()
+def _record(env: PairedEnv, finished: Any) -> dict[str, Tensor]:
+    """What is kept of the episodes that have ended in this step."""
+    record = {"length": finished.lengths, "return": finished.returns}
+    record |= {f"reward {name}": row for name, row in zip(env.cfg.rewards, finished.reward_terms, strict=True)}
+    record |= {f"metric {name}": row for name, row in zip(env.cfg.metrics, finished.metrics, strict=True)}
+    return record | {"fallen": env.terminated[finished.env_ids]}
 
 
 def compare_episodes(source: Episodes, target: Episodes, margin: float, seed: int = 0) -> dict[str, Any]:
@@ -210,10 +197,7 @@ def velocity_error(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
     commands = [term.command for term in env.command_manager.terms.values() if isinstance(term, VelocityCommand)]
     if not commands or env.robot.layout.free_qpos is None:
         return {}
-    quat = env.robot.body_quat[:, 0]
-    linear = quat_apply_inverse(quat, env.robot.body_lin_vel[:, 0])
-    turning = quat_apply_inverse(quat, env.robot.body_ang_vel[:, 0])
-    reached = (linear[:, 0], linear[:, 1], turning[:, 2])
+    reached = (*env.robot.root_lin_vel[:, :2].T, env.robot.root_ang_vel[:, 2])
     return {f"velocity error {axis}": (commands[0][:, i] - reached[i]).abs() for i, axis in enumerate(VELOCITY_NAMES)}
 
 

@@ -6,7 +6,6 @@
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import mujoco
@@ -26,17 +25,6 @@ LIFT, TILT, TURN = 0.1, 0.3, 1.0
 """How the drop script sets a free base: metres, rad, rad/s."""
 
 
-@dataclass(frozen=True)
-class Script:
-    """Where all worlds start and what is done to them."""
-
-    qpos: Tensor
-    """(N, nq)"""
-    qvel: Tensor
-    actions: Tensor
-    """(T, N, A)"""
-
-
 QUANTITIES = {
     "joint position": ("m or rad", 1e-3, False),
     "joint velocity": ("m/s or rad/s", 1e-2, False),
@@ -47,7 +35,8 @@ QUANTITIES = {
     "contact force": ("N", 0.05, True),
 }
 """What is compared: its unit, the tolerance in it, and whether that is a share of the source's largest value."""
-
+Script = tuple[Tensor, Tensor, Tensor]
+"""Where all worlds start, qpos and qvel (N, nq or nv), and what is done to them: actions (T, N, A)."""
 Motion = dict[str, np.ndarray]
 """Quantity to (T, N, d); ``qvel`` beside them, for attribution."""
 
@@ -61,8 +50,8 @@ def make_scripts(env: PairedEnv, trace: Trace, steps: int = STEPS) -> dict[str, 
     jump = nothing.clone()
     jump[:, torch.arange(worlds), torch.arange(worlds) % actions] = JUMP
     return {
-        "drop": Script(*_dropped(env, rest.clone(), still.clone()), nothing),
-        "step": Script(rest, still, jump),
+        "drop": (*_dropped(env, rest.clone(), still.clone()), nothing),
+        "step": (rest, still, jump),
         "rollout": _recorded(trace, steps),
     }
 
@@ -86,25 +75,27 @@ def _dropped(env: PairedEnv, qpos: Tensor, qvel: Tensor) -> tuple[Tensor, Tensor
 
 def _recorded(trace: Trace, steps: int) -> Script:
     """World i starts at another moment of its episode than its neighbours, so that all phases are covered."""
-    length, worlds = trace.actions.shape[:2]
+    qpos, qvel, actions = trace
+    length, worlds = actions.shape[:2]
     steps = min(steps, length)
     starts = torch.linspace(0, length - steps, worlds).long()
     ids = torch.arange(worlds)
-    actions = torch.stack([trace.actions[starts + step, ids] for step in range(steps)])
-    return Script(trace.qpos[starts, ids], trace.qvel[starts, ids], actions)
+    taken = torch.stack([actions[starts + step, ids] for step in range(steps)])
+    return qpos[starts, ids], qvel[starts, ids], taken
 
 
 @torch.no_grad()
 def replay(env: PairedEnv, script: Script) -> Motion:
     """Carry out a script; what each quantity was after every control step."""
+    qpos, qvel, actions = (tensor.to(env.device) for tensor in script)
     env.reset(seed=0)
-    env.engine.set_state(env.worlds, script.qpos.to(env.device), script.qvel.to(env.device))
+    env.engine.set_state(env.worlds, qpos, qvel)
     kinds = mujoco.mjtJoint
     joints = _addresses(env.scene.model, kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE).tolist()
     free = _addresses(env.scene.model, kinds.mjJNT_FREE).T.tolist()
     recorded: dict[str, list[Tensor]] = {}
-    for action in script.actions:
-        env.action_manager.process(action.to(env.device))
+    for action in actions:
+        env.action_manager.process(action)
         env.engine.step(env.cfg.decimation)
         qpos, qvel = env.engine.qpos, env.engine.qvel
         values = {"qvel": qvel}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -234,10 +235,8 @@ class _Lab:
         return Behaviour(self._replay(env), self._run(env, f"{self._source}, {label}"))
 
     def _with_settings(self, move: Move) -> Behaviour:
-        env = make_env(self._cfg, self._source, self._request.seed, **move.settings)
-        behaviour = self._behave(env, move.label)
-        env.close()
-        return behaviour
+        with closing(make_env(self._cfg, self._source, self._request.seed, **move.settings)) as env:
+            return self._behave(env, move.label)
 
     def _parting(self, motions: dict[str, Motion]) -> dict[str, Any]:
         source = self._motions[self._source]
