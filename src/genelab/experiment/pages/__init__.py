@@ -64,11 +64,6 @@ def render(page: str, title: str, header: Any, sections: Sequence[Section | None
     return template.render(page=f"{page}.html", title=title, header=header, sections=shown, written=written)
 
 
-def named(index: int, label: str, several: bool) -> Cell:
-    """The name of an entry, with its colour if there are several."""
-    return Cell(label, index if several else None)
-
-
 def colour(index: int) -> str:
     """The class that carries the colour of an entry."""
     return f"c{index % COLOURS}" if index < COLOURS else f"c{index % COLOURS} dashed"

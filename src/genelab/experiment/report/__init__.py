@@ -10,7 +10,7 @@ from typing import Any
 from genelab.core.errors import UserError
 from genelab.core.files import write_text
 from genelab.core.run_files import FINAL_MODELS, REPORT_FILE, VIDEO_FILE
-from genelab.experiment.pages import Section, named, render
+from genelab.experiment.pages import Cell, Section, render
 from genelab.experiment.report.curves import learning_curves, small_multiples
 from genelab.experiment.report.origins import configs, differing_paths, progress, provenance
 from genelab.experiment.report.results import badges, evaluation, key_figures, run_metrics, seed_list, seeds
@@ -115,8 +115,7 @@ def _video(index: int, entry: Entry, several: bool) -> dict[str, Any] | None:
         return None
     size = path.stat().st_size
     if size >= VIDEO_LIMIT:
-        reason = f"{path} is not embedded: it has {size / 1e6:.0f} MB, more than {VIDEO_LIMIT / 1e6:.0f} MB."
-        return {"reason": reason}
+        return {"reason": f"{path} is not embedded: it has {size / 1e6:.0f} MB, more than {VIDEO_LIMIT / 1e6:.0f} MB."}
     of_seed = [run.name for run in entry.runs if run.directory == path.parent] if len(entry.runs) > 1 else []
-    name = named(index, ", ".join([entry.label, *of_seed]), several)
+    name = Cell(", ".join([entry.label, *of_seed]), index if several else None)
     return {"reason": "", "name": name, "base64": base64.b64encode(path.read_bytes()).decode()}

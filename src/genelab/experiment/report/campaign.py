@@ -9,10 +9,10 @@ from genelab.core.table import Table as TextTable
 from genelab.core.table import cell
 from genelab.experiment.campaign.file import Campaign
 from genelab.experiment.campaign.state import METRICS, RowState, in_words, look_at, row_table, run_table
-from genelab.experiment.pages import Cell, Section, Table, named, render
+from genelab.experiment.pages import Cell, Section, Table, render
 from genelab.experiment.pages.numbers import number
 from genelab.experiment.pages.plots import line_plot
-from genelab.experiment.report.curves import SIDE, Figure, Legend, curves, of_metric
+from genelab.experiment.report.curves import SIDE, Figure, curves, of_metric
 from genelab.experiment.run.reading import Entry, unique
 
 BADGES = {True: "finished", False: "failed"}
@@ -29,11 +29,11 @@ def campaign_page(campaign: Campaign) -> str:
     if not any(run.data for state in states for run in state.runs):
         raise UserError(f"nothing of '{campaign.file}' has been run: there is no run below '{campaign.directory}'")
     specs = unique(state.row.spec for state in states)
-    names = [named(index, spec, True) for index, spec in enumerate(specs)]
+    names = [Cell(spec, index) for index, spec in enumerate(specs)]
     lines = {"line": "return of training episodes over frames, mean over seeds", "band": "lowest to highest seed"}
     header = {"title": campaign.file.stem, "words": in_words(states).split(", ")}
     figures = [_figure([state for state in states if state.row.task == task], specs) for task in campaign.tasks]
-    legend = Legend(names, lines | {"target": "target"})
+    legend = {"names": names, "meanings": lines | {"target": "target"}}
     runs = run_table(run for state in states for run in state.runs)
     sections = [
         Section("table", "Rows", {"table": _page_table(row_table(states), ELSEWHERE), "note": METRICS}, "rows"),

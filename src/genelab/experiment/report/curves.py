@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from genelab.core.ranges import finite
-from genelab.experiment.pages import Cell, Section, named
+from genelab.experiment.pages import Cell, Section
 from genelab.experiment.pages.numbers import number, percent
 from genelab.experiment.pages.plots import SMALL, Curve, Layout, Line, Plot, line_plot
 from genelab.experiment.run.reading import Entry, RunData, unique
@@ -15,7 +15,6 @@ from genelab.experiment.run.reading import Entry, RunData, unique
 HERO = Layout(width=660, height=400, left=52, bottom=28, x_ticks=6, y_ticks=6, x_label=True)
 WIDE = Layout(width=660, height=230, left=52, bottom=28, x_ticks=6, y_ticks=4, x_label=True, markers=True)
 SIDE = Layout(width=330, height=178, left=50, bottom=22, x_ticks=4, y_ticks=3)
-
 MAIN = {"return_mean": "Return", "length_mean": "Episode length", "success_rate": "Success rate"}
 NOT_PLOTTED = {"iteration", "steps", *MAIN}
 GROUPS = {
@@ -28,7 +27,6 @@ GROUPS = {
 """Title and explanation of metrics by the word before the slash. Other words become groups of their own."""
 HOME = {"learning_rate": "loss", "action_std": "loss"}
 """Groups of metrics without a slash; all others belong to the run itself."""
-
 Reader = Callable[[RunData], tuple[Line, np.ndarray | None]]
 """Takes the line of a plot out of a run, with half widths of intervals if it has them."""
 
@@ -43,15 +41,6 @@ class Figure:
     """None at all if there are too many of them."""
 
 
-@dataclass(frozen=True)
-class Legend:
-    """The colours of the entries, and what lines and bands mean."""
-
-    names: list[Cell]
-    meanings: dict[str, str]
-    """Kind of mark to what it means."""
-
-
 def learning_curves(entries: Sequence[Entry]) -> Section:
     """Return, episode length and success rate, against steps or time."""
     by_axis: dict[str, Any] = {}
@@ -62,7 +51,7 @@ def learning_curves(entries: Sequence[Entry]) -> Section:
         ]
         if any(drawn):
             by_axis[axis] = {"title": title, "hero": drawn[0], "side": [one for one in drawn[1:] if one is not None]}
-    return Section("curves", "Learning curves", {"axes": by_axis, "legend": legend(entries, seeds=True)})
+    return Section("curves", "Learning curves", {"axes": by_axis, "legend": legend(entries)})
 
 
 def small_multiples(entries: Sequence[Entry]) -> list[Section]:
@@ -100,16 +89,15 @@ def figure(
     return Figure(title, drawn, values)
 
 
-def legend(entries: Sequence[Entry], *, lines: bool = True, seeds: bool = False) -> Legend:
-    """The colours of the entries and, if `lines`, what lines and bands mean."""
-    names = [named(index, entry.label, True) for index, entry in enumerate(entries)] if len(entries) > 1 else []
+def legend(entries: Sequence[Entry], *, lines: bool = True) -> dict[str, Any]:
+    """The colours of the entries and, if `lines`, what each kind of mark means."""
+    names = [Cell(entry.label, index) for index, entry in enumerate(entries)] if len(entries) > 1 else []
     counts = unique(len(entry.runs) for entry in entries)
     meanings = {}
     if lines and counts != [1]:
         over = f"{counts[0]} seeds" if len(counts) == 1 else "seeds"
-        meanings = {"line": f"mean over {over}", "band": "lowest to highest seed"}
-        meanings |= {"seed": "each seed"} if seeds else {}
-    return Legend(names, meanings)
+        meanings = {"line": f"mean over {over}", "band": "lowest to highest seed", "seed": "each seed"}
+    return {"names": names, "meanings": meanings}
 
 
 def of_metric(key: str, axis: str) -> Reader:

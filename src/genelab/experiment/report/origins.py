@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from genelab.experiment.pages import Cell, Section, Table, named
+from genelab.experiment.pages import Cell, Section, Table
 from genelab.experiment.pages.numbers import DASH, duration, utc
 from genelab.experiment.report.results import plain, seed_list
 from genelab.experiment.run.reading import Entry, RunData, unique
@@ -14,8 +14,7 @@ MISSING = "(not there)"
 
 def provenance(entries: Sequence[Entry]) -> Section:
     """What was run, where, with what, and how it ended: one column per entry."""
-    several = len(entries) > 1
-    head = ["", *(named(index, entry.label, several) for index, entry in enumerate(entries))]
+    head = ["", *(Cell(entry.label, index if len(entries) > 1 else None) for index, entry in enumerate(entries))]
     rows = [(title, [list(show(entry)) for entry in entries]) for title, show in _ROWS.items()]
     return Section("provenance", "Provenance", {"head": head, "rows": rows})
 
@@ -87,7 +86,7 @@ def configs(entries: Sequence[Entry]) -> Section | None:
     if not any(run.config for entry in entries for run in entry.runs):
         return None
     several = len(entries) > 1
-    columns = [(named(index, entry.label, True), entry.runs) for index, entry in enumerate(entries)]
+    columns = [(Cell(entry.label, index), entry.runs) for index, entry in enumerate(entries)]
     differences = [_differences(columns, "entries")] if several else []
     for entry in entries:
         if differing_paths([[run] for run in entry.runs]).keys() - {"agent.seed"}:

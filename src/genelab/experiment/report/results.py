@@ -9,7 +9,7 @@ from typing import Any
 from genelab.core.config import flatten
 from genelab.core.ranges import finite
 from genelab.core.stats import Summary, summarize
-from genelab.experiment.pages import Cell, Section, Table, named
+from genelab.experiment.pages import Cell, Section, Table
 from genelab.experiment.pages.numbers import DASH, duration, mean_with_interval, number, percent, plus_minus, si
 from genelab.experiment.report.curves import WIDE, figure, legend, of_evaluations
 from genelab.experiment.run.reading import Entry, RunData, unique
@@ -65,11 +65,9 @@ def show_result(entry: Entry, result: Result) -> str:
 
 def key_figures(entries: Sequence[Entry]) -> dict[str, Any]:
     """The numbers to see first: tiles for one entry, a row each for several."""
-    chosen = [
-        next((one for one in pair if any(over_runs(entry.runs, one.read) for entry in entries)), None)
-        for pair in ((EVAL_RETURN,), (RETURN,), (EVAL_SUCCESS, SUCCESS), (STEPS,), (TIME,), (RATE,))
-    ]
-    shown = [result for result in chosen if result is not None]
+    results = (EVAL_RETURN, RETURN, EVAL_SUCCESS, SUCCESS, STEPS, TIME, RATE)
+    known = [result for result in results if any(over_runs(entry.runs, result.read) for entry in entries)]
+    shown = [result for result in known if result is not SUCCESS or EVAL_SUCCESS not in known]
     if len(entries) == 1:
         tiles = [(result.title, show_result(entries[0], result), _small_print(entries[0], result)) for result in shown]
         return {"tiles": tiles, "table": None, "several_seeds": False}
@@ -79,7 +77,7 @@ def key_figures(entries: Sequence[Entry]) -> dict[str, Any]:
     for index, entry in enumerate(entries):
         results = [show_result(entry, result) for result in shown]
         task = [entry.task] if tasks else []
-        rows.append([named(index, entry.label, True), *task, seed_list(entry), badges(entry), *results])
+        rows.append([Cell(entry.label, index), *task, seed_list(entry), badges(entry), *results])
     table = Table(head, rows, text_columns=3 + tasks, style="compare")
     return {"tiles": [], "table": table, "several_seeds": any(len(entry.runs) > 1 for entry in entries)}
 
@@ -107,15 +105,13 @@ def seeds(entries: Sequence[Entry]) -> Section | None:
 def _seed_table(index: int, entry: Entry, several: bool) -> Table:
     rows = []
     for result in RESULTS:
-        found = over_runs(entry.runs, result.read)
-        if found is None:
-            continue
-        show = partial(number, digits=3) if result.show is number else result.show
-        spread = [show(found.std), f"± {show(found.ci95)}"] if found.n > 1 else [DASH, DASH]
-        values = [result.show(result.read(run)) for run in entry.runs]
-        rows.append([result.title, Cell(result.show(found.mean), bold=True), *spread, found.n, *values])
+        if (found := over_runs(entry.runs, result.read)) is not None:
+            show = partial(number, digits=3) if result.show is number else result.show
+            spread = [show(found.std), f"± {show(found.ci95)}"] if found.n > 1 else [DASH, DASH]
+            values = [result.show(result.read(run)) for run in entry.runs]
+            rows.append([result.title, Cell(result.show(found.mean), bold=True), *spread, found.n, *values])
     head = ["", "Mean", "Std. deviation", "95 % interval", "n", *(run.name for run in entry.runs)]
-    return Table(head, rows, caption=named(index, entry.label, True) if several else None, style="seeds")
+    return Table(head, rows, caption=Cell(entry.label, index) if several else None, style="seeds")
 
 
 def run_metrics(entries: Sequence[Entry]) -> Section | None:
@@ -124,7 +120,7 @@ def run_metrics(entries: Sequence[Entry]) -> Section | None:
         return None
     columns: list[tuple[object, dict[str, Any]]]
     if len(entries) > 1:
-        columns = [(named(index, entry.label, True), entry.run_metrics) for index, entry in enumerate(entries)]
+        columns = [(Cell(entry.label, index), entry.run_metrics) for index, entry in enumerate(entries)]
     else:
         columns = [("Mean" if len(entries[0].runs) > 1 else "Value", entries[0].run_metrics), *_by_seed(entries[0])]
     cells = [_metric_cells(metrics) for _, metrics in columns]
@@ -206,7 +202,7 @@ def _terms(entries: Sequence[Entry]) -> Table | None:
     """Everything else that was measured: one column per entry, or the seeds of the only one."""
     groups: list[tuple[object, list[RunData]]]
     if len(entries) > 1:
-        groups = [(named(index, entry.label, True), entry.runs) for index, entry in enumerate(entries)]
+        groups = [(Cell(entry.label, index), entry.runs) for index, entry in enumerate(entries)]
     else:
         runs = [run for run in entries[0].runs if run.evaluation is not None]
         groups = [("Mean per episode", runs), *((run.name, [run]) for run in runs if len(runs) > 1)]
@@ -252,7 +248,7 @@ def _best(entries: Sequence[Entry]) -> Table:
             records = [record for record in run.evaluations if finite(record.get("return_mean")) is not None]
             if records:
                 best = max(records, key=lambda record: record["return_mean"])
-                name = named(index, f"{entry.label} {run.name}" if several else run.name, several)
+                name = Cell(f"{entry.label} {run.name}", index) if several else Cell(run.name)
                 at = [best.get("iteration", DASH), si(finite(best.get("steps")))]
                 rows.append([name, len(records), *at, mean_with_interval(best), mean_with_interval(records[-1])])
     return Table(["Run", "Evaluations", "Best at iteration", "Steps", "Best return", "Last return"], rows)
