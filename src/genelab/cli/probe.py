@@ -30,7 +30,7 @@ def probe(
     from genelab.experiment.probe import run_probe
 
     overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim)
-    record = run_probe(task, checkpoint, overrides, num_envs=num_envs, seconds=seconds, seed=seed, out=out, say=say)
+    record = run_probe(task, checkpoint, overrides, num_envs, seconds, seed, out, say)
     rows = []
     for row in record["directions"]:
         achieved = "-" if row["achieved"] is None else f"{row['achieved']:+.3f}"

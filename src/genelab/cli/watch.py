@@ -22,4 +22,4 @@ def watch(
     """
     from genelab.experiment.watch import watch
 
-    watch(run, num_envs, max_steps=max_steps, host=host, port=port, say=say)
+    watch(run, num_envs, max_steps, host, port, say)

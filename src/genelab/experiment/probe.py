@@ -24,7 +24,6 @@ from genelab.rl.backends.base import Policy
 DIRECTION_NAMES = ("vx", "vy", "wz")
 SETTLE_S = 1.0
 """Time to get up to speed, which does not count."""
-
 UNUSED_IN_PROBE = {
     "env.num_envs": "a probe takes its number of worlds from --num-envs",
     "env.commands": "a probe gives fixed commands",
@@ -34,21 +33,13 @@ UNUSED_IN_PROBE = {
 
 
 def run_probe(
-    task: str,
-    checkpoint: Path,
-    overrides: Overrides = (),
-    *,
-    num_envs: int = 64,
-    seconds: float = 10.0,
-    seed: int = 0,
-    out: Path | None = None,
-    say: Say = print,
+    task: str, path: Path, overrides: Overrides, num_envs: int, seconds: float, seed: int, out: Path | None, say: Say
 ) -> dict[str, Any]:
     """Probe a checkpoint in `num_envs` worlds per command and, if `out` says where, write the result."""
     if num_envs < 1 or not seconds > SETTLE_S:
         raise UserError(f"a probe needs at least one world per command and more than {SETTLE_S} seconds")
     prepare_output(out)
-    setup, loaded = resolve_policy(task, checkpoint, overrides, unused=UNUSED_IN_PROBE, say=say)
+    setup, loaded = resolve_policy(task, path, overrides, unused=UNUSED_IN_PROBE, say=say)
     cfg = setup.env_cfg
     disturbed = copy.deepcopy(cfg)
     disturbed.num_envs = num_envs
@@ -74,7 +65,7 @@ def run_probe(
     pushed = {"falls": int((~survived).sum()), "worlds": len(survived), "seconds": disturbed.episode_length_s}
     record = {
         "task": task,
-        "checkpoint": str(checkpoint),
+        "checkpoint": str(path),
         "directions": [measure(*each) for each in measured],
         "falls": int((~upright).sum()),
         "random_with_pushes": pushed,
@@ -86,7 +77,7 @@ def run_probe(
         "probed_at": provenance.now(),
         **provenance.stamp(),
     }
-    write_result(out, lambda path: write_json(path, record))
+    write_result(out, lambda file: write_json(file, record))
     return record
 
 

@@ -26,15 +26,7 @@ LOOK_S = 1.0
 """Seconds between two looks at the run's directory."""
 
 
-def watch(
-    directory: Path,
-    num_envs: int = 4,
-    *,
-    max_steps: int | None = None,
-    host: str = "127.0.0.1",
-    port: int | None = None,
-    say: Say = print,
-) -> int:
+def watch(directory: Path, num_envs: int, max_steps: int | None, host: str, port: int | None, say: Say) -> int:
     """Show a run until the page is closed, or for so many steps; returns the number of steps played."""
     run = Run.open(directory)
     task = run.meta["task"]
