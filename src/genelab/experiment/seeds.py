@@ -1,19 +1,17 @@
-"""The same training with several seeds, one process each, with a line on each from what its process has logged.
-
-Repeated, it continues what is unfinished.
-"""
+"""The same training with several seeds, a process and a line for each; repeated, it continues what is unfinished."""
 
 import json
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from genelab.core.config import flatten, to_dict
 from genelab.core.errors import UserError
 from genelab.core.run_files import METRICS_FILE, RUN_FILE, seed_directory
-from genelab.experiment.console import describe, open_display
+from genelab.experiment.console import Display, describe, open_display
 from genelab.experiment.inference import file_digest
 from genelab.experiment.launch import Launcher, LocalProcesses, Needs, log_file, threads_each, work_through
 from genelab.experiment.run.directory import Run, new_directory
@@ -31,19 +29,13 @@ TAIL = 16_384
 class SeedLines:
     """A row per seed that follows the metrics of its run, and a line for each that begins or ends."""
 
-    def __init__(self, seeds: dict[Path, int], total: int, unit: str, say: Say):
+    def __init__(self, display: Display, seeds: dict[Path, int], total: int, unit: str, say: Say):
         self._seeds, self._say = seeds, say
-        self._display = open_display(INTERVAL_S)
-        self._rows = {directory: self._display.row(f"seed {seed}", total, unit) for directory, seed in seeds.items()}
+        self._rows = {directory: display.row(f"seed {seed}", total, unit) for directory, seed in seeds.items()}
         for row in self._rows.values():
             row.begin(0, "waiting")
 
-    def close(self) -> None:
-        """Give the terminal back."""
-        self._display.close()
-
     def begin(self, directory: Path, command: list[str]) -> None:
-        """The process of a seed has been started."""
         logged = last_line(directory / METRICS_FILE)
         self._rows[directory].begin(0 if logged is None else logged["iteration"], "starting")
         verb = "continued" if "--resume" in command else "started"
@@ -57,7 +49,6 @@ class SeedLines:
                 row.update(logged["iteration"], describe(logged))
 
     def end(self, directory: Path, code: int | None) -> None:
-        """The process of a seed has ended."""
         self.follow([directory])
         row, how = self._rows[directory], {0: "done", None: "ended elsewhere"}.get(code, "failed")
         row.status = f"{row.status}, {how}" if row.done else how
@@ -94,15 +85,13 @@ def train_seeds(
         if threads is not None:
             say(f"threads per run: {threads}")
         places = {seed_directory(parent, seed): seed for seed in seeds}
-
-        def next_command(directory: Path) -> list[str] | None:
-            return training_command(request, setup, directory, places[directory], threads)
-
+        next_command = partial(training_command, request, setup, threads)
         unfinished = {directory: seed for directory, seed in places.items() if next_command(directory) is not None}
         for seed in (places[directory] for directory in places if directory not in unfinished):
             say(f"seed {seed}: finished before")
         agent_cfg = setup.agent_cfg
-        with closing(SeedLines(unfinished, agent_cfg.max_iterations, agent_cfg.unit, say)) as lines:
+        with closing(open_display(INTERVAL_S)) as display:
+            lines = SeedLines(display, unfinished, agent_cfg.max_iterations, agent_cfg.unit, say)
             place = LocalProcesses(threads) if cluster is None else cluster(lambda directory: needs(setup))
             completed = work_through(unfinished, next_command, place, parallel, lines)
         if not completed:
@@ -118,12 +107,11 @@ def needs(setup: Setup) -> tuple[int, int]:
     return max(1, simulation.threads), int(simulation.gpu)
 
 
-def training_command(
-    request: TrainRequest, setup: Setup, directory: Path, seed: int, threads: int | None
-) -> list[str] | None:
-    """The command that trains a seed or continues its training, None if there is nothing left to do."""
+def training_command(request: TrainRequest, setup: Setup, threads: int | None, directory: Path) -> list[str] | None:
+    """The command that trains the seed of a directory or continues that, None if there is nothing left to do."""
     if not (directory / RUN_FILE).exists():
-        return ["train", *_arguments(request, threads), "--seed", str(seed), "--log-dir", str(directory)]
+        seed = directory.name.removeprefix("seed_")
+        return ["train", *_arguments(request, threads), "--seed", seed, "--log-dir", str(directory)]
     run = Run.open(directory)
     for change in changes(run, request, setup):
         raise UserError(f"'{directory}' is a run with another {change}: choose another --log-dir")
@@ -149,9 +137,8 @@ def changes(run: Run, request: TrainRequest, setup: Setup) -> list[str]:
 def _arguments(request: TrainRequest, threads: int | None) -> list[str]:
     """The arguments of a new run, but for its seed and directory."""
     arguments = [word for path, value in request.overrides for word in (f"--{path}", value)]
-    options: dict[str, Any] = {
-        f"--{name}": getattr(request, name) for name in ("preset", "backend", "checkpoint", "logger")
-    }
+    names = ("preset", "backend", "checkpoint", "logger")
+    options: dict[str, Any] = {f"--{name}": getattr(request, name) for name in names}
     if threads is not None and "--env.simulation.threads" not in arguments:
         options["--env.simulation.threads"] = threads
     if request.evaluation is not None:

@@ -12,7 +12,6 @@ import torch
 
 from genelab.core.config import digest, is_config, to_dict
 from genelab.core.errors import Diverged, UserError
-from genelab.core.files import require_plain_name
 from genelab.core.overrides import validate
 from genelab.core.registry import find
 from genelab.envs import ManagerBasedRlEnv
@@ -20,7 +19,7 @@ from genelab.experiment import provenance, together
 from genelab.experiment.inference import file_digest, is_bundled, read_warm_start
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
-from genelab.experiment.run.logs import Wandb, check_logger
+from genelab.experiment.run.logs import check_logger, check_records, open_wandb
 from genelab.experiment.run.reading import SOURCE
 from genelab.experiment.setup import Overrides, Say, Setup, apply_typed, evaluation_cfg, resolve
 from genelab.rl import backends
@@ -54,18 +53,13 @@ class TrainRequest:
 
 def resolve_training(request: TrainRequest) -> Setup:
     """The configs of a request, with every mistake in it found."""
-    agent_cfg = find(request.task).agent_cfg(request.backend)  # an error if there is none
+    task, preset, backend = request.task, request.preset, request.backend
+    agent_cfg = find(task).agent_cfg(backend)  # an error if there is none
     overrides = [*request.overrides, *together.overrides()]
     several = {"agent.rollout.workers": "--workers", "agent.rollout.learners": "--gpus, torchrun"}
     for path in several.keys() & {path for path, _ in overrides} if not hasattr(agent_cfg, "rollout") else ():
         raise UserError(f"{path} ({several[path]}) goes with rsl_rl: other backends train in one process")
-    setup = resolve(
-        request.task,
-        preset=request.preset,
-        backend=request.backend,
-        overrides=overrides,
-        unused=UNUSED_IN_TRAINING,
-    )
+    setup = resolve(task, preset=preset, backend=backend, overrides=overrides, unused=UNUSED_IN_TRAINING)
     setup.agent_cfg.check_samples(setup.env_cfg.num_envs)
     check_logger(request.logger)
     return setup
@@ -84,7 +78,6 @@ def train(request: TrainRequest, say: Say = print, workers: Any = None) -> tuple
     env = together.make_env(setup.env_cfg, setup.agent_cfg)
     warm_start = None if request.checkpoint is None else read_warm_start(request.checkpoint, request.task)
     directory = request.log_dir or new_directory(backend.name, request.task)
-    require_plain_name(directory)
     with locked(directory):
         run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
         say(f"run: {directory}")
@@ -99,7 +92,6 @@ def resume(
     task: str, directory: Path, overrides: Overrides, say: Say = print, workers: Any = None
 ) -> tuple[Run, TrainResult]:
     """Continue a run exactly where its last state was saved. Only its length may be changed."""
-    require_plain_name(directory)
     run = Run.open(directory)  # an error if there is none, before anything is written
     changes = [word for path, value in overrides for word in (f"--{path}", value)]
     together.gather(*run.configs(), ["train", task, "--resume", str(directory), *changes])
@@ -120,13 +112,11 @@ def resume(
             say(str(change))
         torch.set_num_threads(run.meta["torch_threads"])
         state = run.load_state()
-        iteration = state["checkpoint"]["iter"] if state else 0
-        run.check_records(iteration)
-        if changes and agent_cfg.max_iterations < iteration:  # whole rollouts may go a little beyond it
-            raise UserError(
-                f"the run is at {agent_cfg.unit} {iteration}, beyond agent.max_iterations {agent_cfg.max_iterations}"
-            )
-        say(f"run: {directory}, resumed at {agent_cfg.unit} {iteration} of {agent_cfg.max_iterations}")
+        iteration, length = state["checkpoint"]["iter"] if state else 0, agent_cfg.max_iterations
+        check_records(directory, run.meta, iteration)
+        if changes and length < iteration:  # whole rollouts may go a little beyond it
+            raise UserError(f"the run is at {agent_cfg.unit} {iteration}, beyond agent.max_iterations {length}")
+        say(f"run: {directory}, resumed at {agent_cfg.unit} {iteration} of {length}")
         env = together.make_env(env_cfg, agent_cfg)
         began_with = run.meta.get("warm_start")
         weights = None
@@ -149,8 +139,12 @@ def _train_in(
         try:
             viewer = open_viewer(env) if env.cfg.simulation.vis else None
             if run.meta.get("logger") == "wandb":
-                run.tracker = Wandb(run.directory, run.meta)
-            evaluation = _eval_callback(run, env, agent_cfg, say) if run.meta["evaluation"] is not None else None
+                run.tracker = open_wandb(run.directory, run.meta)
+            evaluation = None
+            if run.meta["evaluation"] is not None:  # on worlds of its own
+                cfg = evaluation_cfg(run.meta["task"], run.meta["env_changes"], env.cfg.simulation)
+                suffix = Path(backends.learner_class(agent_cfg).final_name).suffix
+                evaluation = EvalCallback(run, cfg, EvalSettings(**run.meta["evaluation"]), env.num_envs, say, suffix)
             infos = {key: run.meta[key] for key in SOURCE}
             infos |= {"agent": to_dict(agent_cfg), "env_changes": run.meta["env_changes"]}
             sync = viewer.sync if viewer is not None else None
@@ -171,14 +165,6 @@ def _train_in(
             run.close(status)
 
 
-def _eval_callback(run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, say: Say) -> EvalCallback:
-    """Evaluation on worlds of its own."""
-    cfg = evaluation_cfg(run.meta["task"], run.meta["env_changes"], env.cfg.simulation)
-    settings = EvalSettings(**run.meta["evaluation"])
-    suffix = Path(backends.learner_class(agent_cfg).final_name).suffix
-    return EvalCallback(run, cfg, settings, env.num_envs, say, suffix)
-
-
 @contextmanager
 def _stop_on_signal(run: Run) -> Iterator[None]:
     """Ctrl-C, SIGTERM and a closed terminal end the run after the present iteration; a second one ends it at once."""
@@ -191,9 +177,8 @@ def _stop_on_signal(run: Run) -> Iterator[None]:
     previous = {}
     with suppress(ValueError):  # not in the main thread: signals are someone else's business
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if name == signal.SIGHUP and signal.getsignal(name) == signal.SIG_IGN:
-                continue  # nohup: the run is to outlive its terminal
-            previous[name] = signal.signal(name, request_stop)
+            if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # nohup: to outlive its terminal
+                previous[name] = signal.signal(name, request_stop)
     try:
         yield
     finally:

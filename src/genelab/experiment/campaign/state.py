@@ -131,7 +131,9 @@ def _judge(directory: Path, data: RunData | None, active: bool) -> tuple[str, st
         return "running", _progress(data) if data else ""
     if status == "finished" and data is not None and is_final(data.evaluation):
         return "done", ""
-    fault = _fault(log)
+    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    match = _ERROR.fullmatch(text.rstrip().rpartition("\n")[2])
+    fault = (match["line"] or match["name"]) if match else ""
     if fault or status in ("failed", "diverged"):
         return "failed", fault or f"{status}, see {log}"
     if status == "finished":
@@ -147,13 +149,6 @@ def _progress(data: RunData) -> str:
         return ""
     left = (seconds[-1] - seconds[0]) / (done[-1] - done[0]) * max(0.0, total - done[-1])
     return f"{100 * done[-1] / total:.0f} %, ETA {duration(left)}"
-
-
-def _fault(log: Path) -> str:
-    """The error that a log ends with, if it does."""
-    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    match = _ERROR.fullmatch(text.rstrip().rpartition("\n")[2])
-    return (match["line"] or match["name"]) if match else ""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -187,8 +182,7 @@ def _run(run: RunState) -> dict[str, Any]:
 
 def status_text(states: Sequence[RowState], height: int | None = None) -> str:
     """A line for every run, and one for all. Where the height does not suffice, queued and done runs are left out."""
-    runs = [run for row in states for run in row.runs]
-    shown = runs
+    shown = [run for row in states for run in row.runs]
     for state in ("queued", "done"):
         if height is not None and len(shown) + 5 > height:
             shown = [run for run in shown if run.state != state]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from genelab.core.errors import UserError, about
-from genelab.core.files import read_json, require_plain_name
+from genelab.core.files import read_json
 from genelab.core.overrides import show
 from genelab.core.ranges import finite
 from genelab.core.run_files import EVAL_FILE, METRICS_FILE, RUN_FILE
@@ -63,7 +63,7 @@ class Plan:
     def next_command(self, directory: Path, threads: int | None = None) -> list[str] | None:
         """Train, or continue; then evaluate; after the last seed of a row, summarise; None when all is done."""
         row, request, setup = self._runs[directory]
-        training = training_command(request, setup, directory, row.runs[directory], threads)
+        training = training_command(request, setup, threads, directory)
         if training is not None:
             return training
         if not _evaluated(directory):
@@ -118,7 +118,6 @@ def run_campaign(
     processes.
     """
     campaign = read_campaign(file)
-    require_plain_name(campaign.directory)
     plan = Plan(campaign)  # every mistake is found here, before anything starts
     with locked(campaign.directory):
         chosen = _choose(campaign, plan, only_failing, say)

@@ -16,10 +16,10 @@ from genelab.core.config import to_dict
 from genelab.core.errors import RunStopped, UserError, about
 from genelab.core.files import read_json, write_atomic, write_json
 from genelab.core.ranges import CountOrZero
-from genelab.core.run_files import AGENT_FILE, BEST_META_FILE, ENV_FILE, LOCK_FILE, RUN_FILE, SPARE_FILE, STATE_FILE
+from genelab.core.run_files import AGENT_FILE, ENV_FILE, LOCK_FILE, RUN_FILE, SPARE_FILE, STATE_FILE
 from genelab.core.stored_config import check_record, from_dict, stored
 from genelab.envs import ManagerBasedRlEnvCfg
-from genelab.experiment.run.logs import Logs, Wandb, check_lines, count_lines
+from genelab.experiment.run.logs import Logs, count_lines
 from genelab.experiment.run.reading import CONTINUED_BY, RECORD
 from genelab.rl.backends import stored_agent_cfg
 from genelab.rl.checkpoint import read_tensors, saved_checkpoints
@@ -42,8 +42,8 @@ class Run:
         self.directory = directory
         self.meta = meta
         self.stop_requested = False
-        self.tracker: Wandb | None = None
-        """A logger beside TensorBoard, while one is open."""
+        self.tracker: Any = None
+        """A run at Weights & Biases beside TensorBoard, while one is open."""
         self._logs: Logs | None = None
         self._created = False
 
@@ -121,12 +121,6 @@ class Run:
                 self._logs.sync()
         self.save_checkpoint(STATE_FILE, data)
 
-    def check_records(self, iteration: int) -> None:
-        """An error if what was recorded up to the iteration of the saved state is damaged."""
-        check_lines(self.directory, self.meta, iteration)
-        if (path := self.directory / BEST_META_FILE).exists():
-            read_json(path)
-
     def load_state(self) -> dict[str, Any] | None:
         """The last stored state, or None if the run starts from nothing."""
         path = self.directory / STATE_FILE
@@ -139,9 +133,10 @@ class Run:
     def close(self, status: str) -> None:
         """Flush the logs and write down how the run ended."""
         try:
-            for log in (self._logs, self.tracker):
-                if log is not None:
-                    log.close()
+            if self._logs is not None:
+                self._logs.close()
+            if self.tracker is not None:
+                self.tracker.finish()
             self.update_meta(status=status, lines=count_lines(self.directory))
             (self.directory / SPARE_FILE).unlink(missing_ok=True)
         except (OSError, RunStopped) as error:

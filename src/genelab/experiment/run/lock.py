@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from genelab.core.errors import UserError
-from genelab.core.files import remove_orphans
+from genelab.core.files import remove_orphans, require_plain_name
 from genelab.core.run_files import LOCK_FILE
 
 LOOKS = 3
@@ -24,15 +24,15 @@ LOOKS = 3
 def locked(directory: Path) -> Iterator[None]:
     """Make `directory` if need be and keep other processes from training in it. An error names the one that does."""
     path = directory / LOCK_FILE
+    require_plain_name(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         file = _take(path)
     except OSError as error:
         raise UserError(f"cannot write to '{directory}': {error.strerror}") from error
     if file is None:
-        raise UserError(
-            f"'{directory}' is in use by {_holder(path)}: wait for it or stop it, or choose another directory"
-        )
+        other = _holder(path)
+        raise UserError(f"'{directory}' is in use by {other}: wait for it or stop it, or choose another directory")
     try:
         for folder in (directory, directory / "params", directory / "state"):
             remove_orphans(folder)
@@ -46,16 +46,13 @@ def holder(directory: Path) -> str | None:
     """The process that works in a directory, None if there is none."""
     path = directory / LOCK_FILE
     try:
-        file = os.open(path, os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return None
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _holder(path)
-    finally:
-        os.close(file)
+    except OSError:
+        pass  # there is none, or it is not for everyone
+    return None
 
 
 def _take(path: Path) -> int | None:

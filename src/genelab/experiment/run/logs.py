@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import UserError, reason, unknown
-from genelab.core.files import json_line, write_text
+from genelab.core.files import json_line, read_json, write_text
 from genelab.core.registry import NotInstalledError
-from genelab.core.run_files import EVALUATIONS_FILE, METRICS_FILE, read_iterations
+from genelab.core.run_files import BEST_META_FILE, EVALUATIONS_FILE, METRICS_FILE, read_iterations
 from genelab.experiment.console import describe, open_display
 
 LINE_FILES = (METRICS_FILE, EVALUATIONS_FILE)
@@ -21,11 +21,8 @@ LOGGERS = ("tensorboard", "wandb")
 class Logs:
     """metrics.jsonl, TensorBoard events and the progress display."""
 
-    def __init__(self, directory: Path, iteration: int, total: int, unit: str, tracker: "Wandb | None" = None):
-        """Continue after `iteration`. Lines of iterations that are about to be run again are dropped.
-
-        `tracker` is told the same as TensorBoard.
-        """
+    def __init__(self, directory: Path, iteration: int, total: int, unit: str, tracker: Any = None):
+        """Continue after `iteration`, dropping the lines of later ones. What TensorBoard is told, `tracker` is too."""
         from torch.utils.tensorboard.writer import SummaryWriter
 
         path = directory / METRICS_FILE
@@ -46,7 +43,7 @@ class Logs:
         for name, value in named.items():
             self._writer.add_scalar(name, value, iteration)
         if self._tracker is not None:
-            self._tracker.write(iteration, named)
+            self._tracker.log(named, step=iteration)
         with suppress(OSError):  # a terminal or pipe that has gone is no reason to stop
             self._progress.update(iteration, describe(metrics))
 
@@ -62,28 +59,18 @@ class Logs:
         self._file.close()
 
 
-class Wandb:
+def open_wandb(directory: Path, meta: dict[str, Any]) -> Any:
     """A run at Weights & Biases; with WANDB_MODE=offline, in the run's directory. A resumed run goes on there too."""
+    import wandb
 
-    def __init__(self, directory: Path, meta: dict[str, Any]):
-        import wandb
-
-        identity = "".join(c for c in f"{meta['started_at']}{meta['config_hash']}" if c.isalnum())
-        where = {"project": meta["task"], "name": directory.name, "dir": str(directory.resolve())}
-        try:
-            settings = wandb.Settings(console="off", silent=True)
-            self._run: Any = wandb.init(**where, id=identity, resume="allow", config=meta, settings=settings)
-        except wandb.Error as error:
-            remedy = "log in with 'wandb login', or set WANDB_MODE=offline"
-            raise UserError(f"Weights & Biases cannot be used ({reason(error)}): {remedy}") from error
-
-    def write(self, iteration: int, metrics: dict[str, float]) -> None:
-        """Record one iteration."""
-        self._run.log(metrics, step=iteration)
-
-    def close(self) -> None:
-        """Send the rest."""
-        self._run.finish()
+    identity = "".join(c for c in f"{meta['started_at']}{meta['config_hash']}" if c.isalnum())
+    where = {"project": meta["task"], "name": directory.name, "dir": str(directory.resolve())}
+    try:
+        settings = wandb.Settings(console="off", silent=True)
+        return wandb.init(**where, id=identity, resume="allow", config=meta, settings=settings)
+    except wandb.Error as error:
+        remedy = "log in with 'wandb login', or set WANDB_MODE=offline"
+        raise UserError(f"Weights & Biases cannot be used ({reason(error)}): {remedy}") from error
 
 
 def check_logger(name: str) -> None:
@@ -111,14 +98,14 @@ def lines_written(meta: dict[str, Any]) -> dict[str, int]:
     return meta.get("lines", {}) if meta.get("status") != "running" else {}
 
 
-def check_lines(directory: Path, meta: dict[str, Any], iteration: int) -> None:
-    """An error if a line is damaged or lost of a run whose saved state is at `iteration`."""
-    for path in (directory / name for name in LINE_FILES):
-        if not path.exists():
-            continue
+def check_records(directory: Path, meta: dict[str, Any], iteration: int) -> None:
+    """An error if a record of a run whose saved state is at `iteration` is damaged or lost."""
+    for path in filter(Path.exists, (directory / name for name in LINE_FILES)):
         records = read_iterations(path)
         lost = len(records) < lines_written(meta).get(path.name, 0)
         if path.name == METRICS_FILE and iteration > 0:
             lost |= not records or records[-1]["iteration"] < iteration
         if lost:
             raise UserError(f"'{path}' has lost lines: restore it from a copy, or remove it to go on without it")
+    if (best := directory / BEST_META_FILE).exists():
+        read_json(best)

@@ -47,33 +47,28 @@ def run_metrics(curve: ReturnCurve, baseline: float) -> dict[str, float | None]:
     s = [value - baseline for value in curve.returns]
     total = math.fsum(s)
     drops = math.fsum(min(0.0, after - before) for before, after in pairwise(s))
+    by_steps = math.fsum(v / f for v, f in zip(s, curve.steps, strict=True))
+    # Off-policy algorithms act for a while before their first optimiser step.
+    by_optimiser = math.fsum(v / o for v, o in zip(s, curve.optimiser_steps, strict=True) if o)
     return {
         "strength": total / len(s),
         "max_strength": max(s),
         "final_strength": s[-1],
         SCORE: total_reward_ma(curve.returns),
-        "sample_efficiency": _ratio(math.fsum(v / f for v, f in zip(s, curve.steps, strict=True)), total),
-        # Off-policy algorithms act for a while before their first optimiser step.
-        "training_efficiency": _ratio(
-            math.fsum(v / o for v, o in zip(s, curve.optimiser_steps, strict=True) if o), total
-        ),
-        "stability": None if total == 0.0 else 1.0 - abs(drops / total),
+        "sample_efficiency": by_steps / total if total else None,
+        "training_efficiency": by_optimiser / total if total else None,
+        "stability": 1.0 - abs(drops / total) if total else None,
     }
 
 
 def consistency(curves: Sequence[ReturnCurve], baseline: float) -> float | None:
     """How alike several seeds are: 1 when all have the same curve. None for a single seed."""
-    length = min(len(curve.returns) for curve in curves)
     if len(curves) < 2:
         return None
     spread, level = 0.0, 0.0
-    for i in range(length):
-        values = [curve.returns[i] - baseline for curve in curves]
+    for returns in zip(*(curve.returns for curve in curves), strict=False):  # as far as all of them go
+        values = [value - baseline for value in returns]
         mean = fmean(values)
         spread += math.sqrt(fmean((v - mean) ** 2 for v in values))
         level += mean
     return None if level == 0.0 else 1.0 - 2.0 * spread / level
-
-
-def _ratio(value: float, divisor: float) -> float | None:
-    return None if divisor == 0.0 else value / divisor

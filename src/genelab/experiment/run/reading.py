@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,10 +45,8 @@ ROW: dict[str, Any] = {"iteration": CountOrZero}
 EVALUATION: dict[str, Any] = {
     "metrics": dict[str, Any],
     "num_episodes": CountOrZero,
-    "complete": bool,
+    **dict.fromkeys(("complete", "deterministic", "noise"), bool),
     "seed": int,
-    "deterministic": bool,
-    "noise": bool,
     "engine": str,
 }
 """eval.json"""
@@ -56,7 +55,6 @@ SUMMARY: dict[str, Any] = {
     **dict.fromkeys(("seeds", "failed"), tuple[int, ...]),
 }
 """summary.json"""
-
 NOTHING_YET = "no iteration has been recorded yet"
 
 
@@ -117,14 +115,10 @@ class RunData:
     @cached_property
     def seconds(self) -> list[float]:
         """Training time at the end of every iteration; empty if it was not recorded."""
-        total, times = 0.0, []
-        for row in self.rows:
-            parts = [finite(row.get(key)) for key in ("collect_s", "learn_s")]
-            if all(part is None for part in parts):
-                return []
-            total += sum(part or 0.0 for part in parts)
-            times.append(total)
-        return times
+        spent = [[finite(row.get(key)) for key in ("collect_s", "learn_s")] for row in self.rows]
+        if [None, None] in spent:
+            return []
+        return list(accumulate(sum(part or 0.0 for part in parts) for parts in spent))
 
     def values(self, key: str) -> list[float]:
         """All values of a metric, as far as they are numbers."""
@@ -199,23 +193,20 @@ def read_summary(directory: Path, notes: list[str]) -> dict[str, Any]:
 
 def _read_record(path: Path, fields: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """A JSON file; empty if it is missing, or not what it should be, which is noted."""
-    if not path.exists():
-        return {}
-    try:
-        data = read_json(path)
-        check_record(f"'{path}'", data, fields)
-        return data
-    except UserError as error:
-        notes.append(f"left out: {error}")
-        return {}
+    if path.exists():
+        try:
+            data = read_json(path)
+            check_record(f"'{path}'", data, fields)
+            return data
+        except UserError as error:
+            notes.append(f"left out: {error}")
+    return {}
 
 
 def _read_lines(path: Path, notes: list[str], meta: dict[str, Any]) -> list[dict[str, Any]]:
     """A file with one JSON record per line, which may still be growing."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        text = ""
+        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     except OSError as error:
         notes.append(f"{path} is not readable and is left out: {error}")
         return []
@@ -229,12 +220,11 @@ def _read_lines(path: Path, notes: list[str], meta: dict[str, Any]) -> list[dict
         try:
             record = parse_json_line(line, str(path))
             check_record(str(path), record, ROW)
+            records.append(record)
+            odd.update(k for k, value in record.items() if isinstance(value, float) and not math.isfinite(value))
         except UserError:
             cut_off = " (cut off: the run was writing, or was killed)" if rest and number == len(lines) else ""
             notes.append(f"{path}: line {number} is not readable and is left out{cut_off}")
-            continue
-        records.append(record)
-        odd.update(k for k, value in record.items() if isinstance(value, float) and not math.isfinite(value))
     for key, count in odd.items():
         notes.append(f"{path}: {count} value{'s' if count > 1 else ''} of {key} not finite and left out")
     return records

@@ -21,7 +21,6 @@ from genelab.rl.evaluator import RandomPolicy, evaluate
 
 BASELINE_WORLDS = 64
 BASELINE_SEED = 0
-
 MAY_DIFFER = {"agent.seed", "agent.max_iterations", "env.simulation.threads"}
 """What runs of one training may have each to itself."""
 
