@@ -40,16 +40,12 @@ MEASURED = ("return_mean", "return_std", "return_ci95", "length_mean", "length_c
 _GATED: dict[str, Any] = {
     "num_episodes": Count,
     "return_mean": float,
-    "return_ci95": NonNegative,
-    "length_mean": NonNegative,
-    "length_ci95": NonNegative,
+    **dict.fromkeys(("return_ci95", "length_mean", "length_ci95"), NonNegative),
     "success_rate": Annotated[float | None, Range(0, 1)],
     "failed_worlds": CountOrZero,
     "success_ends_episode": bool,
 }
 """What the gate reads of a result, and what it must be."""
-
-_ALWAYS = ("num_episodes", "return_mean", "length_mean")
 
 
 def run_benchmark(
@@ -61,10 +57,7 @@ def run_benchmark(
     episodes: int | None = None,
     say: Say = print,
 ) -> dict[str, Any]:
-    """Evaluate every entry of the suite; compare with the reference if there is one.
-
-    `episodes` of every entry stand in place of what the suite says.
-    """
+    """Evaluate every entry of a suite, with `episodes` in place of its own; compare with the reference, if any."""
     entries = read_suite(suite)
     earlier = read_reference(reference, entries) if reference is not None else None
     if not 0.0 <= tolerance < math.inf:
@@ -93,10 +86,7 @@ def run_benchmark(
 
 
 def read_suite(path: Path) -> list[dict[str, Any]]:
-    """The entries of a suite file; a mistake is an error that names the entry.
-
-    What cannot run on this machine has the reason under ``not_run``.
-    """
+    """The entries of a suite file; an error names the entry. ``not_run`` says why one cannot run on this machine."""
     data = read_json(path)
     if not isinstance(data, list) or not data:
         raise UserError(f"suite '{path}' must be a list of entries with task and checkpoint")
@@ -183,7 +173,8 @@ def read_reference(path: Path, entries: list[dict[str, Any]]) -> list[dict[str, 
         if len(candidates) != 1:
             count = "no result" if not candidates else f"{len(candidates)} results"
             raise UserError(f"reference '{path}' has {count} for entry {number} of the suite, '{entry['task']}'")
-        check_record(f"reference '{path}', '{entry['task']}'", candidates[0], _GATED, _ALWAYS)
+        always = ("num_episodes", "return_mean", "length_mean")
+        check_record(f"reference '{path}', '{entry['task']}'", candidates[0], _GATED, always)
         found.append(candidates[0])
     return found
 
@@ -200,7 +191,7 @@ def compare_with_reference(result: dict[str, Any], reference: dict[str, Any], to
         compared[f"{what}_mean"] = _difference(means, tolerance, chance, less_is_better)
     if all(one.get("success_rate") is not None for one in both):
         rates = (reference["success_rate"], result["success_rate"])
-        compared["success_rate"] = _difference(rates, tolerance, _chance_of_drop(rates, counts))
+        compared["success_rate"] = _difference(rates, tolerance, _chance_of_drop(rates, counts), less_is_better=False)
     # The share of episodes in which the physics broke down. A report that does not say so had none.
     before, now = (min(1.0, one.get("failed_worlds", 0) / one["num_episodes"]) for one in both)
     spread = _chance_of_drop((1.0 - before, 1.0 - now), counts)
@@ -209,9 +200,7 @@ def compare_with_reference(result: dict[str, Any], reference: dict[str, Any], to
     return {**compared, "broke": broke, "regression": bool(broke)}
 
 
-def _difference(
-    values: tuple[float, float], tolerance: float, ci95: float, less_is_better: bool = False
-) -> dict[str, Any]:
+def _difference(values: tuple[float, float], tolerance: float, ci95: float, less_is_better: bool) -> dict[str, Any]:
     before, now = values
     loss = now - before if less_is_better else before - now
     allowed = tolerance * abs(before)

@@ -1,6 +1,7 @@
 """Demonstrations of a task's scripted policy, in a file that learners start from (`genelab.rl.demos`)."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +38,12 @@ def run_collection(
     setup = resolve(task, preset=preset, overrides=overrides, unused=UNUSED_IN_COLLECT)
     for change in setup.changes:
         say(str(change))
-    env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
-    try:
+    with closing(ManagerBasedRlEnv(setup.env_cfg, seed=seed)) as env:
         demos = record_demos(task, env, scripted(env), steps, seed)
-    finally:
-        env.close()
     write_result(out, lambda path: write_demos(path, demos))
     rate = "-" if demos["success_rate"] is None else f"{demos['success_rate']:.3f}"
-    say(
-        f"{steps} steps in {env.num_envs} worlds, success_rate {rate}, "
-        f"{out.stat().st_size / 1e6:.1f} MB written to {out}"
-    )
+    size = out.stat().st_size / 1e6
+    say(f"{steps} steps in {env.num_envs} worlds, success_rate {rate}, {size:.1f} MB written to {out}")
     return demos
 
 

@@ -57,21 +57,19 @@ def overridable(setup: Setup) -> Table:
 
 def _with_units(env: ManagerBasedRlEnv) -> list[Table]:
     """The tables of the managers, with what observations, actions and commands are measured in."""
-    groups = {group.table().title: group for group in env.observation_manager.groups.values()}
-    actions, commands = env.action_manager.terms.values(), env.cfg.commands.values()
-    tables = []
+    units: dict[str, list[Any]] = {
+        group.table().title: [numbers_of(env, term)["unit"] for term in group.cfg.terms.values()]
+        for group in env.observation_manager.groups.values()
+    }
+    units["commands"] = [command_word(term).unit for term in env.cfg.commands.values()]
+    actions, tables = env.action_manager.terms.values(), []
     for table in env.tables():
-        if table.title in groups:
-            terms = groups[table.title].cfg.terms.values()
-            units = [numbers_of(env, term)["unit"] for term in terms]
-            tables.append(table.with_column("size", "unit", units))
+        if table.title in units:
+            table = table.with_column("size", "unit", units[table.title])
         elif table.title == "actions":
-            ranged = table.with_column("size", "range", [f"±{term.cfg.clip:g}" for term in actions])
-            tables.append(ranged.with_column("range", "unit of control", [term.unit for term in actions]))
-        elif table.title == "commands":
-            tables.append(table.with_column("size", "unit", [command_word(term).unit for term in commands]))
-        else:
-            tables.append(table)
+            table = table.with_column("size", "range", [f"±{term.cfg.clip:g}" for term in actions])
+            table = table.with_column("range", "unit of control", [term.unit for term in actions])
+        tables.append(table)
     return tables
 
 

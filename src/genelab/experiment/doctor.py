@@ -12,19 +12,16 @@ from genelab.engines import ENGINES
 from genelab.experiment import provenance
 from genelab.rl.backends import BACKENDS
 
-_DRAW = (
-    sys.executable,
-    "-c",
-    "import mujoco as m; m.Renderer(m.MjModel.from_xml_string('<mujoco/>'), 8, 8); print('draws')",
-)
+_PYTHON = (sys.executable, "-c")
+_DRAW = (*_PYTHON, "import mujoco as m; m.Renderer(m.MjModel.from_xml_string('<mujoco/>'), 8, 8); print('draws')")
 _CUDA = "import torch; assert torch.cuda.is_available(); print(torch.cuda.get_device_name())"
 _FFMPEG = "import imageio_ffmpeg; print(imageio_ffmpeg.get_ffmpeg_version())"
 PROBES = {
     "OpenGL egl": (_DRAW, "apt-get install libegl1: pictures and videos without a display"),
     "OpenGL osmesa": (_DRAW, "apt-get install libosmesa6: pictures in software, where egl does not work"),
     "OpenGL glfw": (_DRAW, "a display (DISPLAY or WAYLAND_DISPLAY), for windows only: use --viewer web instead"),
-    "CUDA": ((sys.executable, "-c", _CUDA), "a GPU of NVIDIA with its driver: only --gpu needs it"),
-    "ffmpeg": ((sys.executable, "-c", _FFMPEG), "pip install imageio-ffmpeg: videos"),
+    "CUDA": ((*_PYTHON, _CUDA), "a GPU of NVIDIA with its driver: only --gpu needs it"),
+    "ffmpeg": ((*_PYTHON, _FFMPEG), "pip install imageio-ffmpeg: videos"),
     "Node.js": (("node", "--version"), "apt-get install nodejs npm: only the example of deployment needs it"),
     "Chromium": (("chromium", "--version"), "apt-get install chromium: only tests of pages need it"),
 }

@@ -13,7 +13,6 @@ from genelab.experiment import provenance
 from genelab.experiment.inference import setup_policy
 from genelab.experiment.setup import Say
 from genelab.rl import exporter
-from genelab.rl.backends.base import InferenceSetup
 from genelab.rl.deployed import Deployed
 from genelab.rl.deployment import describe, describe_scene
 from genelab.rl.exporter import TOLERANCE, Recording, load_onnx, load_torchscript, max_error, record
@@ -21,7 +20,6 @@ from genelab.rl.exporter import TOLERANCE, Recording, load_onnx, load_torchscrip
 CHECK_WORLDS, CHECK_STEPS = 8, 160
 """Size of the rollout an export is checked on."""
 GOLDEN_PAIRS = 8
-
 UNUSED_IN_EXPORT = {
     "env.num_envs": "an export does not depend on the number of worlds",
     "env.simulation.steps": "an export plays nothing back",
@@ -61,11 +59,19 @@ def run_export(request: ExportRequest, say: Say = print) -> dict[str, Any]:
     errors: list[float] = []
 
     def write_checked(temporary: Path) -> None:
+        """Raises if the file differs from the policy by more than rounding."""
         if opset is None:
             exporter.write_torchscript(network, temporary)
+            runtime = load_torchscript(temporary, env.num_envs, bool(deployed.state_shapes))
         else:
             exporter.write_onnx(network, temporary, opset)
-        errors.append(_compare(request, inference, temporary, recording))
+            runtime = load_onnx(temporary, env.num_envs)
+        errors.append(max_error(runtime, recording))
+        if not errors[0] <= TOLERANCE:
+            raise RunStopped(
+                f"the exported policy differs from '{request.checkpoint}' by {errors[0]:.2g} (more than {TOLERANCE:g} "
+                f"in {recording.observations} observations): nothing written"
+            )
 
     scene = path.with_name(f"{path.name}.scene.xml")
     try:
@@ -101,27 +107,11 @@ def _check(request: ExportRequest) -> None:
     for other, suffixes in exporter.SUFFIXES.items():
         if other != request.format and request.path.suffix in suffixes:
             raise UserError(f"'{request.path}' is a name for {other}: choose --format {other} or another --out")
-    if request.opset is not None and request.format != "onnx":
+    opset, known = request.opset, exporter.OPSETS
+    if opset is not None and request.format != "onnx":
         raise UserError("--opset goes with --format onnx")
-    if request.opset is not None and request.opset not in exporter.OPSETS:
-        raise UserError(
-            f"opset {request.opset} is not available: choose {exporter.OPSETS.start} to {exporter.OPSETS.stop - 1}"
-        )
-
-
-def _compare(request: ExportRequest, inference: InferenceSetup, path: Path, recording: Recording) -> float:
-    """The largest error of a policy file. Raises if it is more than rounding."""
-    if request.format == "onnx":
-        runtime = load_onnx(path, inference.env.num_envs)
-    else:
-        runtime = load_torchscript(path, inference.env.num_envs, bool(inference.policy.deployed.state_shapes))
-    error = max_error(runtime, recording)
-    if not error <= TOLERANCE:
-        raise RunStopped(
-            f"the exported policy differs from '{request.checkpoint}' by {error:.2g} (more than {TOLERANCE:g} "
-            f"in {recording.observations} observations): nothing written"
-        )
-    return error
+    if opset is not None and opset not in known:
+        raise UserError(f"opset {opset} is not available: choose {known.start} to {known.stop - 1}")
 
 
 def _golden(recording: Recording, deployed: Deployed) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 Small trained policies come with the package, beside the suite and reference of the regression gate.
 """
 
+from contextlib import closing, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -71,40 +72,29 @@ def resolve_policy(
 
 
 def find_checkpoint(name: str | None, task: str, say: Say) -> Path:
-    """A checkpoint by file, run directory, ``bundled`` or ``bundled:<task>``.
-
-    None takes the newest local one, else the bundled one, and says so.
-    """
-    if name is None:
-        local = _newest_checkpoint(task)
-        chosen = local or bundled_checkpoint(task)
-        if chosen is None:
-            raise UserError(
-                f"there is no trained policy of '{task}' under 'logs': train one, or name it with --checkpoint"
-            )
-        say(f"checkpoint: {chosen} ({'the newest local one' if local else 'the bundled one'})")
-        return chosen
-    path = resolve_checkpoint(name, task)
-    if (path / RUN_FILE).is_file():
-        saved = saved_checkpoints(path)
+    """A checkpoint by file, run directory or ``bundled[:<task>]``. None: the newest local, else the bundled one."""
+    if name is not None:
+        path = resolve_checkpoint(name, task)
+        saved = saved_checkpoints(path) if (path / RUN_FILE).is_file() else [path]
         if not saved:
             raise UserError(f"the run '{path}' has no checkpoint yet")
         return saved[-1]
-    return path
+    local = _newest_checkpoint(task)
+    chosen = local or bundled_checkpoint(task)
+    if chosen is None:
+        raise UserError(f"there is no trained policy of '{task}' under 'logs': train one, or name it with --checkpoint")
+    say(f"checkpoint: {chosen} ({'the newest local one' if local else 'the bundled one'})")
+    return chosen
 
 
 def _newest_checkpoint(task: str) -> Path | None:
     """The last checkpoint of the newest local run of a task, if there is any."""
-    runs = []
-    for run_file in Path("logs").rglob(RUN_FILE):
-        try:
-            run = Run.open(run_file.parent)
-        except UserError:  # not ours, or broken: no reason to overlook the others
-            continue
-        checkpoints = saved_checkpoints(run.directory)
-        if run.meta["task"] == task and checkpoints:
-            runs.append(checkpoints[-1])
-    return max(runs, key=lambda path: path.stat().st_mtime, default=None)
+    found = []
+    for directory in (path.parent for path in Path("logs").rglob(RUN_FILE)):
+        with suppress(UserError):  # not ours, or broken: no reason to overlook the others
+            if Run.open(directory).meta["task"] == task:
+                found += saved_checkpoints(directory)[-1:]
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def read_warm_start(path: Path, task: str) -> WarmStart:
@@ -116,10 +106,8 @@ def read_warm_start(path: Path, task: str) -> WarmStart:
     setup = resolve(infos["task"], play=True, preset="reference")
     apply_run_changes(setup, infos["env_changes"])
     setup.env_cfg.num_envs = 1
-    source = ManagerBasedRlEnv(setup.env_cfg)
-    columns = WarmStart.of(source)
-    source.close()
-    return WarmStart(checkpoint, columns)
+    with closing(ManagerBasedRlEnv(setup.env_cfg)) as source:
+        return WarmStart(checkpoint, WarmStart.of(source))
 
 
 def file_digest(checkpoint: Path, task: str) -> str:
@@ -142,7 +130,7 @@ def is_bundled(name: str | Path) -> bool:
     return str(name) == BUNDLED or str(name).startswith(PREFIX)
 
 
-def resolve_checkpoint(name: str | Path, task: str, relative_to: Path | None = None) -> Path:
+def resolve_checkpoint(name: str | Path, task: str, relative_to: Path = Path()) -> Path:
     """A checkpoint for `task` by path, ``bundled`` or ``bundled:<task>``. Paths count from `relative_to`."""
     if task in tasks():
         tasks()[task].agent_cfg()  # an error if there is none: no policy acts in the task
@@ -152,5 +140,4 @@ def resolve_checkpoint(name: str | Path, task: str, relative_to: Path | None = N
         if path is None:
             raise unknown("bundled policy", task, (p.stem for p in bundle_directory().glob("*.pt")))
         return path
-    path = Path(name)
-    return path if relative_to is None else relative_to / path
+    return relative_to / name

@@ -113,10 +113,7 @@ def work_through(
     parallel: int,
     watch: Watch,
 ) -> bool:
-    """Run what each directory needs next until it needs no more or fails, at most `parallel` at once.
-
-    False if the user stopped it.
-    """
+    """Run what each directory needs until it needs no more or fails, `parallel` at once. False: the user stopped it."""
     previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     for number, handler in previous.items():  # stop the commands as Ctrl-C does
         if handler != signal.SIG_IGN:

@@ -37,10 +37,7 @@ def make_env(
     latency: int = 0,
     simulation: Iterable[tuple[str, Any]] = (),
 ) -> PairedEnv:
-    """The task in an engine.
-
-    Its time step can be scaled at the same control rate, its actions delayed further, and options of the physics set.
-    """
+    """The task in an engine, with dt scaled at the same control rate, actions delayed further, physics options set."""
     cfg = copy.deepcopy(cfg)
     cfg.simulation = dataclasses.replace(cfg.simulation, **dict(simulation), engine=engine)
     decimation = cfg.decimation / dt_factor

@@ -23,7 +23,7 @@ from genelab.experiment.setup import Setup, of_the_policy, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
 from genelab.rl.backends.base import Policy
 from genelab.rl.evaluator import RandomPolicy
-from genelab.viewer.native import NativeViewer, open_viewer
+from genelab.viewer.native import open_viewer
 from genelab.viewer.server import PageServer
 from genelab.viewer.session import Session
 from genelab.viewer.web import Curves, WebViewer
@@ -133,11 +133,11 @@ def _play_scene(request: PlayRequest, say: Say) -> int:
 
 def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict) -> int:
     """Step until the length is reached or the viewer is closed; returns the number of steps."""
-    env = session.env
-    limit = request.max_steps
-    if not env.cfg.simulation.vis:
-        limit = env.cfg.simulation.steps if limit is None else limit
-    viewer = _open_viewer(session, request.page, curves) if env.cfg.simulation.vis else None
+    env, limit, page, viewer = session.env, request.max_steps, request.page, None
+    if env.cfg.simulation.vis:
+        viewer = open_viewer(env, realtime=True) if page is None else WebViewer(session, page, curves)
+    elif limit is None:
+        limit = env.cfg.simulation.steps
     if session.rl is not None:
         session.prepare()
     video = VideoWriter(request.video, env.step_dt) if request.video is not None else None
@@ -154,24 +154,18 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict
                 if row is not None:
                     row.update(session.steps)
     except KeyboardInterrupt:
-        if request.page is None:  # Ctrl-C is the way to end a page
+        if page is None:  # Ctrl-C is the way to end a page
             raise
     finally:
-        if viewer is not None:
-            viewer.close()
-        if video is not None:
-            video.close()
-        env.close()
+        for opened in (viewer, video, env):
+            if opened is not None:
+                opened.close()
     say(f"played {session.steps} steps ({session.steps * env.step_dt:.1f} s) in {env.num_envs} worlds")
     if request.video is not None:
         say(f"video: {request.video}")
     if profile is not None:
         say(str(_profile_table(profile, session.steps)))
     return session.steps
-
-
-def _open_viewer(session: Session, page: PageServer | None, curves: Curves) -> NativeViewer | WebViewer:
-    return open_viewer(session.env, realtime=True) if page is None else WebViewer(session, page, curves)
 
 
 def _profile_table(profile: cProfile.Profile, steps: int) -> Table:

@@ -9,10 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = (
-    *("genelab", "torch", "mujoco", "numpy", "gymnasium"),
-    *("rsl-rl-lib", "tensordict", "skrl", "stable-baselines3"),
-)
+_RL_PACKAGES = ("rsl-rl-lib", "tensordict", "skrl", "stable-baselines3")
+_PACKAGES = ("genelab", "torch", "mujoco", "numpy", "gymnasium", *_RL_PACKAGES)
 
 
 def stamp(*more: str) -> dict[str, Any]:

@@ -17,10 +17,8 @@ Overrides = Sequence[tuple[str, str]]
 """Dotted paths and values, as a user types them."""
 Say = Callable[[str], None]
 """Tells the user a line."""
-
 _NOT_OF_THE_POLICY = ("env.num_envs", "env.simulation.")
 """Env paths that say where a policy was trained, not what it was trained for."""
-
 _OF_THE_TASK = ("env.actions.", "env.commands.", "env.metrics.", "env.observations.", "env.scene.")
 """Where a config object that a preset sets is part of the task. Elsewhere (rewards, terminations, events, curricula)
 it helps to train, and evaluation is without it: by the task's own rewards and ends."""
@@ -70,10 +68,7 @@ def resolve(
     overrides: Overrides = (),
     unused: dict[str, str] | None = None,
 ) -> Setup:
-    """Configs of a task with a preset and the user's overrides applied.
-
-    `unused` names paths this command does not read, with the reason; changing them is an error.
-    """
+    """Configs of a task with preset and overrides. To change what `unused` names (path: reason) is an error."""
     spec = find(task_id)
     setup = Setup(spec, spec.env_cfg(play=play), spec.agent_cfg(backend) if spec.agents or backend else None, play)
     setup.preset = choose_preset(spec, preset, backend, overrides)
@@ -121,10 +116,7 @@ def evaluation_cfg(task: str, env_changes: dict[str, Any], simulation: Simulatio
 
 
 def apply_typed(roots: dict[str, Any], overrides: Overrides) -> list[Change]:
-    """Apply what the user typed.
-
-    One path with two different values, by a flag and an override for instance, is an error.
-    """
+    """Apply what the user typed. One path with two values, by a flag and an override for instance, is an error."""
     changes: dict[str, Change] = {}
     for change in apply_overrides(roots, overrides):
         earlier = changes.setdefault(change.path, change)

@@ -11,18 +11,12 @@ from genelab.core.errors import UserError
 from genelab.core.files import prepare_output
 
 WIDTH, HEIGHT = 768, 576
-"""Pixels of a picture, multiples of the 16 that the encoder works with.
-
-Without a GPU, 240 pictures take less than half a minute of two cores.
-"""
+"""Pixels, multiples of the encoder's 16. Without a GPU, 240 pictures take less than half a minute of two cores."""
 FPS = 50
 
 
 class VideoWriter:
-    """An H.264 file that appears when it is closed.
-
-    Frames come at `frame_s` and are thinned to at most 50 per second.
-    """
+    """An H.264 file that appears when it is closed. Frames come at `frame_s`, thinned to at most 50 per second."""
 
     def __init__(self, path: Path, frame_s: float):
         if path.suffix.lower() not in (".mp4", ".mkv", ".mov"):
