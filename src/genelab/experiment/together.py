@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -59,8 +60,6 @@ def gather(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any, command: list[str]) ->
 
 def make_env(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any) -> ManagerBasedRlEnv:
     """The worlds of this process."""
-    from dataclasses import replace
-
     count = _learners(agent_cfg)
     if count == 1:
         return ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)

@@ -205,14 +205,10 @@ def _check_mini_batches(path: str, number: int, samples: int, what: str) -> None
 ON_POLICY = ("PPO", "A2C")
 OFF_POLICY = ("SAC", "TD3", "DDPG")
 _ONLY_OF = {
-    "on_policy.num_epochs": ("PPO",),
-    "on_policy.num_mini_batches": ("PPO",),
-    "on_policy.clip_param": ("PPO",),
+    **dict.fromkeys(("on_policy.num_epochs", "on_policy.num_mini_batches", "on_policy.clip_param"), ("PPO",)),
+    **dict.fromkeys(("off_policy.policy_delay", "off_policy.target_noise", "off_policy.target_noise_clip"), ("TD3",)),
     "off_policy.entropy_coef": ("SAC",),
     "off_policy.exploration_std": ("TD3", "DDPG"),
-    "off_policy.policy_delay": ("TD3",),
-    "off_policy.target_noise": ("TD3",),
-    "off_policy.target_noise_clip": ("TD3",),
 }
 """Settings that some algorithms of a family do not have."""
 

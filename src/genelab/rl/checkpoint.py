@@ -91,17 +91,12 @@ class WarmStart:
 
 
 def load_part(part: nn.Module | Optimizer, state: Any) -> None:
-    """Take over what a file holds for a network or an optimiser."""
-    check_part(part, state)
-    part.load_state_dict(state)
-
-
-def check_part(part: nn.Module | Optimizer, state: Any) -> None:
-    """Raise a `UserError` if a file does not hold what a network or an optimiser of this kind does."""
+    """Take over what a file holds for a network or an optimiser; a `UserError` if that is of another kind."""
     if isinstance(part, Optimizer):
         _check_optimizer(part, state)
     else:
         check_tensors(part.state_dict(), state)
+    part.load_state_dict(state)
 
 
 def check_tensors(expected: dict[str, Any], state: Any) -> None:

@@ -32,9 +32,8 @@ FORMAT = "genelab-demos-2"
 @torch.no_grad()
 def record_demos(task: str, env: ManagerBasedRlEnv, policy: Policy, steps: int, seed: int) -> dict[str, Any]:
     """Every transition of `steps` control steps of an environment made with `seed`."""
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("obs", "next_obs", "actions", "rewards", "terminated", "truncated")
-    }
+    names = ("obs", "next_obs", "actions", "rewards", "terminated", "truncated")
+    columns: dict[str, list[Any]] = {name: [] for name in names}
     successes: list[bool] = []
     obs = env.obs
     policy.reset()

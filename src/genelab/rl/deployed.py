@@ -153,12 +153,9 @@ class DeployedPolicy(Policy):
         sample: Callable[[dict[str, Tensor]], Tensor] | None = None,
         forget: Callable[[Tensor | None], None] | None = None,
     ):
-        self._module = module
-        self._sample = sample
-        self._forget = forget
-        self._num_envs = num_envs
+        self._module, self._sample, self._forget = module, sample, forget
+        self._num_envs, self._device = num_envs, device
         self._shapes = [(layers, num_envs, size) for layers, size in module.state_shapes.values()]
-        self._device = device
         self.state: list[Tensor] = []
         """What a recurrent policy remembers of each world: (layers, N, hidden) for each of the module's states."""
         # Without the containers around the layers, which cost as much as a small network itself.

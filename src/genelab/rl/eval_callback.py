@@ -25,10 +25,7 @@ class EvalCallback:
         say: Callable[[str], None] = print,
         suffix: str = ".pt",
     ):
-        self._run = run
-        self._settings = settings
-        self._say = say
-        self._suffix = suffix
+        self._run, self._settings, self._say, self._suffix = run, settings, say, suffix
         self._protocol = plan(settings.episodes, settings.num_envs or training_envs)
         env_cfg.num_envs = self._protocol.num_envs
         self._env = ManagerBasedRlEnv(env_cfg, seed=settings.seed)

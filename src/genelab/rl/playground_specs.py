@@ -49,9 +49,7 @@ _PENDULUM = {f"{_PPO}num_learning_epochs": 4, "agent.action_repeat": 4}
 
 
 def _spec(*parts: dict[str, Any]) -> dict[str, Any]:
-    spec = _COMMON.copy()
-    for part in parts:
-        spec |= part
+    spec = {path: value for part in (_COMMON, *parts) for path, value in part.items()}
     frames = spec["env.num_envs"] * spec["agent.num_steps_per_env"] * spec["agent.action_repeat"]
     return {**spec, "agent.max_iterations": FRAMES // frames}
 

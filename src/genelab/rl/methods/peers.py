@@ -27,8 +27,8 @@ class Peers:
         drawn = torch.randperm(number * size)
         step, world = drawn // self.num_envs, drawn % self.num_envs - self.first_world
         own = (world >= 0) & (world < storage.num_envs)
-        flat = {name: getattr(storage, name).flatten(0, 1) for name in ("observations", "actions", "values", "returns")}
-        flat |= {"advantages": storage.advantages.flatten(0, 1)}
+        names = ("observations", "actions", "values", "returns", "advantages")
+        flat = {name: getattr(storage, name).flatten(0, 1) for name in names}
         log_prob = storage.actions_log_prob.flatten(0, 1)
         params = [part.flatten(0, 1) for part in storage.distribution_params or ()]
         for rows, kept in zip((step * storage.num_envs + world).split(size), own.split(size), strict=True):

@@ -6,7 +6,7 @@ Process 0 leads: it has the run, logs, evaluates and saves. The others follow: t
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
-from functools import wraps
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,21 +14,11 @@ from torch import Tensor, distributed
 
 from genelab.core.errors import UserError
 from genelab.core.rng import derive_seed
-from genelab.rl.checkpoint import WarmStart
 from genelab.rl.methods.peers import Peers
 from genelab.rl.rsl_rl.worker import Report, ShardLearner, book, shard_name, told
 
-
-def led(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a learner that all processes call when the leader does, with the same arguments."""
-
-    @wraps(method)
-    def call(self: "RankLearner", *given: Any) -> Any:
-        if distributed.get_rank() == 0:
-            distributed.broadcast_object_list([(method.__name__, given)])
-        return method(self, *given)
-
-    return call
+LED = ("begin_with", "start", "load_state", "run_iteration", "worlds")
+"""What all processes call when the leader does, with the same arguments."""
 
 
 class RankLearner(ShardLearner):
@@ -46,28 +36,17 @@ class RankLearner(ShardLearner):
             curriculum = dict(self.env.curriculum_manager.values)
             self._elsewhere: Any = (_streams(), deepcopy(self.env.episode_stats), self.env.failed_worlds, curriculum)
         """Random numbers and books: this shard's, while those of all shards are in use, and the other way round."""
+        for name in LED if rank == 0 else ():
+            setattr(self, name, partial(self._lead, name, getattr(self, name)))
 
     @property
     def steps(self) -> int:
         return self.count * super().steps
 
-    @led
-    def begin_with(self, start: WarmStart) -> None:
-        super().begin_with(start)
+    def _lead(self, name: str, method: Callable[..., Any], *given: Any) -> Any:
+        distributed.broadcast_object_list([(name, given)])
+        return method(*given)
 
-    @led
-    def start(self) -> None:
-        super().start()
-
-    @led
-    def load_state(self, state: dict[str, Any]) -> None:
-        super().load_state(state)
-
-    @led
-    def run_iteration(self) -> tuple[dict[str, float], float, float]:
-        return super().run_iteration()
-
-    @led
     def worlds(self) -> dict[str, Any]:
         with self._own():
             mine = super().worlds()

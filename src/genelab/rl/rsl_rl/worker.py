@@ -131,15 +131,8 @@ class Post:
         self._shard, self._state = shard, state
         self.worker: Worker | None = None
 
-    def ready(self) -> tuple[Report, bytes]:
-        """Build the worlds."""
-        return self._answer(None)
-
-    def collect(self, message: bytes) -> tuple[Report, bytes]:
-        """Collect as asked to."""
-        return self._answer(message)
-
-    def _answer(self, message: bytes | None) -> tuple[Report, bytes]:
+    def answer(self, message: bytes | None = None) -> tuple[Report, bytes]:
+        """Collect as asked to; without a message, only build the worlds."""
         start = time.perf_counter()
         try:
             self.worker = self.worker or Worker(self._shard, self._state)
@@ -157,13 +150,13 @@ def work(connection: Connection, shard: Shard, state: bytes | None) -> None:
     """Build a shard, then collect as often as asked to. Each time a `Report` is sent, and the state after it."""
     for number in (signal.SIGINT, signal.SIGHUP):  # the learner's business: it finishes the iteration
         signal.signal(number, signal.SIG_IGN)
-    post = Post(shard, state)
+    post, message = Post(shard, state), None
     with suppress(EOFError, ConnectionError):  # the learner is gone
-        answer = post.ready()
         while True:
-            connection.send_bytes(pickle.dumps(answer[0]))  # not by `send`, which would share each tensor as a file
-            connection.send_bytes(answer[1])
-            answer = post.collect(connection.recv_bytes())
+            report, after = post.answer(message)
+            connection.send_bytes(pickle.dumps(report))  # not by `send`, which would share each tensor as a file
+            connection.send_bytes(after)
+            message = connection.recv_bytes()
 
 
 def joined(parts: list[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -263,11 +263,9 @@ def _arguments(cfg: Sb3AgentCfg, env: ManagerBasedRlEnv) -> dict[str, Any]:
             return shared
         batch = on.num_steps * env.num_envs // on.num_mini_batches
         return {**shared, "batch_size": max(2, batch), "n_epochs": on.num_epochs, "clip_range": on.clip_param}
+    entropy = "auto" if off.entropy_coef is None else off.entropy_coef
     special: dict[str, dict[str, Any]] = {
-        "SAC": {
-            "ent_coef": "auto" if off.entropy_coef is None else off.entropy_coef,
-            "target_entropy": -float(env.num_actions),
-        },
+        "SAC": {"ent_coef": entropy, "target_entropy": -float(env.num_actions)},
         "TD3": {
             "policy_delay": off.policy_delay,
             "target_policy_noise": off.target_noise,

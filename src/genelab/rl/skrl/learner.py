@@ -213,6 +213,7 @@ def _agent_cfg(cfg: SkrlAgentCfg, spaces: dict[str, gymnasium.Space], env: Manag
             "polyak": off.tau,
             "random_timesteps": -(-off.learning_starts // env.num_envs),
         }
+    first_entropy = 1.0 if off.entropy_coef is None else off.entropy_coef
     special = {
         "PPO": {
             "learning_epochs": on.num_epochs,
@@ -222,10 +223,7 @@ def _agent_cfg(cfg: SkrlAgentCfg, spaces: dict[str, gymnasium.Space], env: Manag
             "value_loss_scale": on.value_loss_coef,
         },
         "A2C": {},
-        "SAC": {
-            "learn_entropy": off.entropy_coef is None,
-            "initial_entropy_value": 1.0 if off.entropy_coef is None else off.entropy_coef,
-        },
+        "SAC": {"learn_entropy": off.entropy_coef is None, "initial_entropy_value": first_entropy},
         "TD3": {
             **noise("exploration_noise", off.exploration_std),
             **noise("smooth_regularization_noise", off.target_noise),
