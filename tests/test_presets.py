@@ -189,7 +189,11 @@ def test_what_helps_a_task_of_the_suite_to_begin_is_gone_before_its_score_is_tak
     scored = (agent.max_iterations - 100) * steps - 1000  # of the last hundred iterations, episodes of 1000 steps
     assert next(iter(env.rewards)) == "reward"
     assert all(term.ramp.end == 0.0 and term.ramp.steps <= scored for term in list(env.rewards.values())[1:])
-    for name, terms in {"restart": env.terminations, "start_nearer": env.events}.items():
+    for name, terms in {
+        "restart": env.terminations,
+        "restart_solved": env.terminations,
+        "start_nearer": env.events,
+    }.items():
         assert name not in terms or terms[name].params["until"] <= scored
 
 
@@ -202,6 +206,17 @@ def test_restarts_are_as_frequent_as_asked_for_and_end() -> None:
     assert truncated[0] == pytest.approx(0.1, abs=0.04), "a control step is a tenth of the time between restarts"
     assert truncated[:20].sum() == pytest.approx(0.1 * 20 / 2, abs=0.2)
     assert truncated[20:].sum() == 0.0
+
+
+def test_worlds_whose_task_is_done_restart_by_themselves() -> None:
+    cfg = find("Playground-FingerTurnEasy-v0").env_cfg()
+    cfg.num_envs, cfg.simulation.threads = 512, 1
+    params = {"every": cfg.control_dt, "until": 1000}
+    cfg.terminations["restart_solved"] = DoneTermCfg(mdp.restart_solved, params=params, time_out=True)
+    env = ManagerBasedRlEnv(cfg)
+    *_, truncated, extras = env.step(torch.zeros(512, 2))
+    assert 0.05 < float(truncated.float().mean()) < 0.5, "the tip is in its target by chance"
+    assert torch.equal(extras["is_success"], truncated)
 
 
 def test_starts_are_nearer_to_zero_at_first_and_everywhere_in_the_end() -> None:

@@ -226,6 +226,10 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self._skipped_steps = self.streams.integers("episode_start", (self.num_envs,), 0, self.max_episode_length - 1)
         self.episode_length_buf.copy_(self._skipped_steps)
 
+    def success(self) -> Tensor:
+        """Where the task is done now; nowhere if it does not say when that is.  (N,)"""
+        return self._no_success if self._success_term is None else self._success_term()
+
     def pop_episode_stats(self) -> dict[str, float]:
         """Means over the episodes that ended since the last call, plus curriculum values and broken worlds."""
         stats = self.episode_stats.pop()

@@ -133,17 +133,14 @@ class RayRuns:
             got = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
             self._lost[directory] += 1
-            return None if self._lost[directory] < ATTEMPTS else _log(directory, error)
+            if self._lost[directory] < ATTEMPTS:
+                return None
+            with log_file(directory).open("a", encoding="utf-8") as log:
+                log.write(f"{ATTEMPTS} times in a row: {error}\n")
+            return 1
         code, files = got if isinstance(got, tuple) else (None, got)
         unpack(files, directory.parent)
         return code
-
-
-def _log(directory: Path, error: Exception) -> int:
-    """Write an error where the output of a run is. Returns its exit code."""
-    with log_file(directory).open("a", encoding="utf-8") as log:
-        log.write(f"{ATTEMPTS} times in a row: {error}\n")
-    return 1
 
 
 def pack(root: Path, sent: dict[str, tuple[int, int]], paths: tuple[Path, ...] | None = None) -> bytes:

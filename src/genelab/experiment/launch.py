@@ -1,7 +1,6 @@
 """Where commands run: a launcher gets a command and the directory it works in, and reports back when it has ended.
 
-Here these are processes on this machine; `genelab.experiment.cluster` has those of a cluster. What to run, and in which
-order, is not known here.
+Here these are processes on this machine, in `cluster` those of a cluster. What to run, in which order, is not known.
 """
 
 import os

@@ -28,12 +28,6 @@ def started() -> int | None:
     return int(os.environ["WORLD_SIZE"]) if "TORCHELASTIC_RUN_ID" in os.environ else None
 
 
-def overrides() -> list[tuple[str, str]]:
-    """What torchrun asks for, as a config override."""
-    count = started()
-    return [] if count in (None, 1) else [("agent.rollout.learners", str(count))]
-
-
 def gather(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any, command: list[str]) -> None:
     """Bring together the learners that a config asks for. Returns in the first one only, or if there is but one.
 

@@ -55,7 +55,8 @@ def resolve_training(request: TrainRequest) -> Setup:
     """The configs of a request, with every mistake in it found."""
     task, preset, backend = request.task, request.preset, request.backend
     agent_cfg = find(task).agent_cfg(backend)  # an error if there is none
-    overrides = [*request.overrides, *together.overrides()]
+    processes = together.started() or 1
+    overrides = request.overrides + [("agent.rollout.learners", str(processes))] * (processes > 1)
     several = {"agent.rollout.workers": "--workers", "agent.rollout.learners": "--gpus, torchrun"}
     for path in several.keys() & {path for path, _ in overrides} if not hasattr(agent_cfg, "rollout") else ():
         raise UserError(f"{path} ({several[path]}) goes with rsl_rl: other backends train in one process")

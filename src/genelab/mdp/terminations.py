@@ -24,6 +24,11 @@ def restart(env: Env, every: Positive, until: CountOrZero) -> Tensor:
     return env.streams.uniform("termination/restart", (env.num_envs,)) < left * env.step_dt / every
 
 
+def restart_solved(env: Env, every: Positive, until: CountOrZero) -> Tensor:
+    """The same where the task is done: that shows little, and what is not done has its time."""
+    return restart(env, every, until) & env.success()
+
+
 def joint_beyond(env: Env, joint: JointRef, limit: NonNegative, entity: OwnerRef = None) -> Tensor:
     """A joint is further than `limit` from zero."""
     return (entity or env.robot).joint_pos[:, joint].abs() > limit

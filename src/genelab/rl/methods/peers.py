@@ -41,8 +41,7 @@ class Peers:
 
     def mean_and_std(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Of the values of all processes."""
-        count = torch.tensor(float(values.numel()), device=values.device)
-        total = values.sum()
+        count, total = torch.tensor(float(values.numel()), device=values.device), values.sum()
         self.add_up([count, total])
         mean = total / count
         squares = (values - mean).square().sum()

@@ -235,8 +235,7 @@ class PPO(RslRlPPO, Method):
         else:
             share = size / self._mini_batch
             (loss * share).backward()
-            weights = (weight for group in self.optimizer.param_groups for weight in group["params"])
-            gradients = [weight.grad for weight in weights if weight.grad is not None]
+            gradients = [w.grad for group in self.optimizer.param_groups for w in group["params"] if w.grad is not None]
             losses, divergence = {name: value.detach() * share for name, value in losses.items()}, divergence * share
             self.peers.add_up([*gradients, *losses.values(), divergence])
         if self.schedule == "adaptive":

@@ -41,6 +41,7 @@ def cpu(
     repeat: int = 1,
     squashed: bool = True,
     restart_every: float | None = None,
+    solved_every: float | None = None,
     afar: RewardTermCfg | None = None,
     nearer: bool = False,
     **ppo: Any,
@@ -48,8 +49,8 @@ def cpu(
     """Few worlds and small networks for one core, with actions held for `repeat` control steps, and settings of PPO.
 
     `squashed` actions have a deviation that depends on the state: wide to swing up, small to hold.
-    What only helps to begin fades to nothing before the score is taken: a new episode every so many seconds, a reward
-    that is felt from `afar`, and starts that are `nearer` to a goal where all joints are at zero.
+    What only helps to begin fades to nothing before the score is taken: new episodes every so many seconds, more often
+    where the task is solved, a reward felt from `afar`, starts `nearer` to a goal where all joints are at zero.
     """
     steps = (iterations - SCORED) * STEPS * repeat
     changes: dict[str, Any] = {
@@ -62,9 +63,10 @@ def cpu(
         "agent.actor.normalization_until": 1_000_000,
         "agent.critic.normalization_until": 1_000_000,
     }
-    if restart_every is not None:
-        params = {"every": restart_every, "until": steps}
-        changes["env.terminations.restart"] = DoneTermCfg(mdp.restart, params=params, time_out=True)
+    for func, every in ((mdp.restart, restart_every), (mdp.restart_solved, solved_every)):
+        if every is not None:
+            params = {"every": every, "until": steps}
+            changes[f"env.terminations.{func.__name__}"] = DoneTermCfg(func, params=params, time_out=True)
     if afar is not None:
         changes["env.rewards.afar"] = replace(afar, ramp=RampCfg(start=1.0, end=0.0, steps=steps))
     if nearer:
@@ -87,7 +89,7 @@ def cpu(
 
 def _turn(radius: float) -> dict[str, Any]:
     afar = RewardTermCfg(finger.turned, weight=0.5, params={"radius": radius, "margin": 0.3})
-    return cpu(640, repeat=2, restart_every=3.0, afar=afar, entropy_coef=0.003)
+    return cpu(640, repeat=2, restart_every=4.0, solved_every=0.7, afar=afar, entropy_coef=0.003)
 
 
 def _reach(radii: float) -> dict[str, Any]:
