@@ -189,12 +189,8 @@ def test_what_helps_a_task_of_the_suite_to_begin_is_gone_before_its_score_is_tak
     scored = (agent.max_iterations - 100) * steps - 1000  # of the last hundred iterations, episodes of 1000 steps
     assert next(iter(env.rewards)) == "reward"
     assert all(term.ramp.end == 0.0 and term.ramp.steps <= scored for term in list(env.rewards.values())[1:])
-    for name, terms in {
-        "restart": env.terminations,
-        "restart_solved": env.terminations,
-        "start_nearer": env.events,
-    }.items():
-        assert name not in terms or terms[name].params["until"] <= scored
+    for name, term in (env.terminations | env.events).items():
+        assert name not in ("restart", "restart_solved", "start_nearer") or term.params["until"] <= scored
 
 
 def test_restarts_are_as_frequent_as_asked_for_and_end() -> None:
