@@ -1,6 +1,7 @@
 """Learners in several processes: the weights of one process with the same shards, exact resume, one run."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +28,6 @@ SETTINGS = {
     "agent.algorithm.num_learning_epochs": str(EPOCHS),
     "agent.algorithm.num_mini_batches": str(MINI_BATCHES),
     "agent.algorithm.normalize_v_targets": "true",
-    "agent.algorithm.decay_learning_rate": "false",  # it depends on the planned length
 }
 """Everything that learners exchange: gradients, divergences, advantages, normalisers of observations and returns."""
 DOTTED = [word for path, value in SETTINGS.items() for word in (f"--{path}", value)]
@@ -84,15 +84,41 @@ def test_one_process_writes_the_run_and_speaks(launched: SimpleNamespace) -> Non
     assert leftovers(launched.directory) == []
 
 
+STOPS = """
+import os, signal, sys
+from genelab.cli.main import main
+from genelab.rl.rsl_rl.ranks import RankLearner
+
+run_iteration = RankLearner.run_iteration
+
+def stops_after_two(learner):
+    if os.environ["RANK"] == "0" and learner.iteration == 1:
+        os.kill(os.getpid(), signal.SIGINT)
+    return run_iteration(learner)
+
+RankLearner.run_iteration = stops_after_two
+main(sys.argv[1:])
+"""
+
+
 def test_torchrun_and_a_resumed_run_give_the_same_weights(launched: SimpleNamespace, tmp_path: Path) -> None:
+    (tmp_path / "stops.py").write_text(STOPS)
     evaluation = ("--eval-every", "2", "--eval-episodes", "2")
-    begun = torchrun(tmp_path, "-m", "genelab", *training(tmp_path, "run", 2, *evaluation))
-    assert begun.returncode == 0, begun.stderr
-    again = start(tmp_path, "train", TASK, "--resume", str(tmp_path / "run"), "--max-iterations", "4")
+    begun = torchrun(tmp_path, "stops.py", *training(tmp_path, "run", 4, *evaluation))
+    assert "go on with:" in begun.stdout, begun.stderr
+    again = start(tmp_path, "train", TASK, "--resume", str(tmp_path / "run"))
     _, err = again.communicate(timeout=180)
     assert again.returncode == 0, err
     assert meta(tmp_path / "run")["weights_sha256"] == meta(launched.directory)["weights_sha256"]
     assert metrics(tmp_path / "run") == metrics(launched.directory)
+
+
+def test_all_learners_know_that_a_resumed_run_is_longer(launched: SimpleNamespace, tmp_path: Path) -> None:
+    run = shutil.copytree(launched.directory, tmp_path / "run")
+    # Its learning rate falls to zero with the last iteration. Learners with other weights are an error.
+    again = start(tmp_path, "train", TASK, "--resume", str(run), "--max-iterations", "6")
+    _, err = again.communicate(timeout=180)
+    assert again.returncode == 0, err
 
 
 def test_ctrl_c_ends_all_processes_after_an_iteration(tmp_path: Path) -> None:

@@ -30,12 +30,10 @@ def run(
     Example: genelab campaign run examples/campaign.toml --parallel 2
     """
     from genelab.experiment.campaign.work import run_campaign
-
-    if not is_ray(launcher, address):
-        return run_campaign(file, parallel, only_failing, say)
     from genelab.experiment.cluster import RayRuns
 
-    return run_campaign(file, parallel, only_failing, say, cluster=partial(RayRuns, address))
+    place = partial(RayRuns, address) if is_ray(launcher, address) else None
+    return run_campaign(file, parallel, only_failing, say, cluster=place)
 
 
 def status(file: File, as_json: Json = False) -> None:

@@ -14,13 +14,14 @@ import tarfile
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import UserError
 from genelab.core.files import TEMPORARY, write_atomic
 from genelab.core.run_files import LOCK_FILE
-from genelab.experiment.launch import LocalProcesses, Needs, log_file
+from genelab.experiment.launch import LocalProcesses, log_file
 
 INTERVAL_S = 5.0
 """Time between two looks at what a run has written."""
@@ -84,7 +85,8 @@ class Place:
 class RayRuns:
     """Runs commands on a cluster: a `Launcher`. What is not about one run is done here."""
 
-    def __init__(self, address: str | None, needs: Needs):
+    def __init__(self, address: str | None, needs: Callable[[Path], tuple[int, int]]):
+        """`needs`: the cores and GPUs of the run in a directory."""
         self._ray, self._needs = connect(address), needs
         self._here = LocalProcesses()
         self._running: dict[Path, tuple[Any, Any]] = {}

@@ -21,10 +21,6 @@ POLL_S = 0.2
 """Time between two looks at what runs."""
 
 
-Needs = Callable[[Path], tuple[int, int]]
-"""The cores and GPUs that the run in a directory needs."""
-
-
 class Launcher(Protocol):
     """Runs genelab commands, at most one at a time in a directory.
 

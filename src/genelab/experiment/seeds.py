@@ -13,7 +13,7 @@ from genelab.core.errors import UserError
 from genelab.core.run_files import METRICS_FILE, RUN_FILE, seed_directory
 from genelab.experiment.console import Display, describe, open_display
 from genelab.experiment.inference import file_digest
-from genelab.experiment.launch import Launcher, LocalProcesses, Needs, log_file, threads_each, work_through
+from genelab.experiment.launch import Launcher, LocalProcesses, log_file, threads_each, work_through
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
 from genelab.experiment.run.summary import differences, summarise
@@ -71,7 +71,7 @@ def train_seeds(
     seeds: list[int],
     parallel: int,
     say: Say = print,
-    cluster: Callable[[Needs], Launcher] | None = None,
+    cluster: Callable[..., Launcher] | None = None,
 ) -> int:
     """Train every seed in ``<parent>/seed_<S>``, at most `parallel` at once, and summarise. Returns the exit code.
 

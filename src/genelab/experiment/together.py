@@ -19,8 +19,8 @@ from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.experiment import provenance
 from genelab.rl import backends
 
-PATIENCE = timedelta(days=1)
-"""How long a process waits for another one, which may be compiling or evaluating. torchrun finds those that died."""
+PATIENCE, GRACE_S = timedelta(days=1), 600
+"""How long a process waits for another one, which may be compiling or evaluating, and for the last iteration to end."""
 
 
 def started() -> int | None:
@@ -40,6 +40,8 @@ def gather(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any, command: list[str]) ->
         return
     gpu = env_cfg.simulation.gpu
     if here is None:
+        if not command:
+            raise UserError(f"agent.rollout.learners {count} goes with the genelab command, or with torchrun")
         if gpu and torch.cuda.device_count() < count:
             raise UserError(f"{count} learners need a GPU each: there are {torch.cuda.device_count()} (--gpus)")
         _launch(count, command)
@@ -79,7 +81,7 @@ def _launch(count: int, command: list[str]) -> NoReturn:
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, provenance.cores() // count)))
     shared = {"rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0", "local_addr": "localhost", "max_restarts": 0}
-    config = LaunchConfig(1, 1, count, run_id="genelab", shutdown_timeout=3600, **shared)
+    config = LaunchConfig(1, 1, count, run_id="genelab", shutdown_timeout=GRACE_S, **shared)
     try:
         elastic_launch(config, sys.executable)("-m", "genelab", *command)
     except ChildFailedError as error:
@@ -92,7 +94,7 @@ def _launch(count: int, command: list[str]) -> NoReturn:
 
 def _follow(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any) -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the leader's business: it finishes the iteration
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, lambda *_: signal.alarm(GRACE_S))  # but not if it is gone
     env = make_env(env_cfg, agent_cfg)
     backends.make_learner(env, agent_cfg, {}).follow()  # type: ignore[attr-defined]
     env.close()

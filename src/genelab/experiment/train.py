@@ -12,9 +12,9 @@ import torch
 
 from genelab.core.config import digest, is_config, to_dict
 from genelab.core.errors import Diverged, UserError
-from genelab.core.overrides import validate
+from genelab.core.overrides import Change, validate
 from genelab.core.registry import find
-from genelab.envs import ManagerBasedRlEnv
+from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 from genelab.experiment import provenance, together
 from genelab.experiment.inference import file_digest, is_bundled, read_warm_start
 from genelab.experiment.run.directory import Run, new_directory
@@ -94,24 +94,14 @@ def resume(
 ) -> tuple[Run, TrainResult]:
     """Continue a run exactly where its last state was saved. Only its length may be changed."""
     run = Run.open(directory)  # an error if there is none, before anything is written
-    changes = [word for path, value in overrides for word in (f"--{path}", value)]
-    together.gather(*run.configs(), ["train", task, "--resume", str(directory), *changes])
+    torch.set_num_threads(run.meta["torch_threads"])
+    words = [word for path, value in overrides for word in (f"--{path}", value)]
+    together.gather(*_resumed(run, task, overrides)[:2], ["train", task, "--resume", str(directory), *words])
     with locked(directory):
         run = Run.open(directory)
-        if run.meta["task"] != task:
-            raise UserError(f"'{directory}' is a run of task '{run.meta['task']}', not of '{task}'")
-        env_cfg, agent_cfg = run.configs()
-        roots = {"env": env_cfg, "agent": agent_cfg}
-        changes = apply_typed(roots, overrides)
-        validate(roots)
+        env_cfg, agent_cfg, changes = _resumed(run, task, overrides)
         for change in changes:
-            if change.old != change.new and change.path != "agent.max_iterations":
-                raise UserError(
-                    f"{change.path} cannot change in a resumed run, which continues exactly: "
-                    "start a new run from its weights with --checkpoint"
-                )
             say(str(change))
-        torch.set_num_threads(run.meta["torch_threads"])
         state = run.load_state()
         iteration, length = state["checkpoint"]["iter"] if state else 0, agent_cfg.max_iterations
         check_records(directory, run.meta, iteration)
@@ -128,6 +118,21 @@ def resume(
         run.keep_agent_config(agent_cfg)
         run.mark_running()
         return run, _train_in(run, env, agent_cfg, weights, say, workers)
+
+
+def _resumed(run: Run, task: str, overrides: Overrides) -> tuple[ManagerBasedRlEnvCfg, Any, list[Change]]:
+    """The configs of a run that goes on, with what is changed in them."""
+    if run.meta["task"] != task:
+        raise UserError(f"'{run.directory}' is a run of task '{run.meta['task']}', not of '{task}'")
+    env_cfg, agent_cfg = run.configs()
+    roots = {"env": env_cfg, "agent": agent_cfg}
+    changes = apply_typed(roots, overrides)
+    validate(roots)
+    for change in changes:
+        if change.old != change.new and change.path != "agent.max_iterations":
+            remedy = "start a new run from its weights with --checkpoint"
+            raise UserError(f"{change.path} cannot change in a resumed run, which continues exactly: {remedy}")
+    return env_cfg, agent_cfg, changes
 
 
 def _train_in(

@@ -107,10 +107,7 @@ class RolloutCfg:
     workers: Annotated[int, Range(0, 1024)] = 0
     """Processes that simulate a part of the worlds each, on one thread. It changes the weights, as the seed does."""
     learners: Annotated[int, Range(1, 1024)] = 1
-    """Processes that simulate a part of the worlds each and learn from it, all of them taking the same gradient steps.
-
-    It changes the weights, too. ``--gpus`` and torchrun set it.
-    """
+    """Processes that simulate a part of the worlds each and learn together (``--gpus``). It changes the weights."""
 
     def validate(self) -> None:
         if self.workers > 0 and self.learners > 1:
@@ -305,8 +302,8 @@ class TimestepAgentCfg:
         """Raise if a rollout in so many worlds has fewer samples than there are mini-batches."""
         on, samples = self.on_policy, num_envs * self.on_policy.num_steps
         if self.algorithm == "PPO":
-            path = "agent.on_policy.num_mini_batches"
-            _check_mini_batches(path, on.num_mini_batches, samples, "samples in a rollout")
+            what = "samples in a rollout"
+            _check_mini_batches("agent.on_policy.num_mini_batches", on.num_mini_batches, samples, what)
 
     def total_steps(self, num_envs: int) -> int:
         """Environment steps over so many worlds in the whole training, with its last rollout finished."""

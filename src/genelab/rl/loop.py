@@ -40,12 +40,9 @@ class Learner(ABC):
         hooks: Hooks = Hooks(),  # noqa: B008  (frozen)
         training: bool = True,
     ):
-        self.env = env
-        self.agent_cfg = cfg
+        self.env, self.agent_cfg, self.hooks, self.training = env, cfg, hooks, training
         self.infos = infos
         """What every checkpoint says about its origin."""
-        self.hooks = hooks
-        self.training = training
         self.previous = 0
         """Iterations that were complete when the last hook was called."""
         self.optimiser_steps = 0

@@ -13,7 +13,7 @@ from genelab.core.run_files import EVAL_FILE, METRICS_FILE, RUN_FILE
 from genelab.experiment.campaign.file import Campaign, Row, read_campaign
 from genelab.experiment.campaign.state import in_words, is_final, look_at, status_text, tasks_at_target
 from genelab.experiment.console import live_text, on_terminal
-from genelab.experiment.launch import Launcher, LocalProcesses, Needs, log_file, threads_each, work_through
+from genelab.experiment.launch import Launcher, LocalProcesses, log_file, threads_each, work_through
 from genelab.experiment.run.directory import Run
 from genelab.experiment.run.lock import holder, locked
 from genelab.experiment.run.reading import read_summary
@@ -110,7 +110,7 @@ def run_campaign(
     only_failing: bool = False,
     say: Say = print,
     launcher: Launcher | None = None,
-    cluster: Callable[[Needs], Launcher] | None = None,
+    cluster: Callable[..., Launcher] | None = None,
 ) -> int:
     """Work through a campaign file, at most `parallel` runs at once. Returns the exit code.
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
-from genelab.core.errors import UserError
+from genelab.core.errors import RunStopped, UserError
 from genelab.core.rng import derive_seed
 from genelab.rl.methods.peers import Peers
 from genelab.rl.rsl_rl.worker import Report, ShardLearner, book, shard_name, told
@@ -50,9 +50,12 @@ class RankLearner(ShardLearner):
     def worlds(self) -> dict[str, Any]:
         with self._own():
             mine = super().worlds()
-        shards: list[Any] | None = [None] * self.count if distributed.get_rank() == 0 else None
-        distributed.gather_object(mine, shards)
-        return {"shards": shards, "episode_stats": self.env.episode_stats.state_dict()}
+        found = [(self.digest(), mine)] * self.count
+        distributed.gather_object(found[0], found if distributed.get_rank() == 0 else None)
+        for i, (digest, _) in enumerate(found):
+            if digest != self.digest():
+                raise RunStopped(f"{shard_name(i, self.count)}: its learner has come to other weights than the first")
+        return {"shards": [state for _, state in found], "episode_stats": self.env.episode_stats.state_dict()}
 
     def load_worlds(self, state: dict[str, Any]) -> None:
         if len(state["shards"]) != self.count:
