@@ -15,6 +15,7 @@ import torch
 from genelab.experiment.train import TrainRequest, train
 from runs import leftovers, meta, metrics, start, wait_for_iteration
 
+pytestmark = pytest.mark.xdist_group("learners")  # they share a training
 TASK = "GeneLab-Inverted-Pendulum-v0"
 LEARNING_RATE, EPOCHS, MINI_BATCHES = 1e-3, 2, 2
 SETTINGS = {

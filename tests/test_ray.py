@@ -19,6 +19,7 @@ from runs import meta, metrics
 from test_printed_commands import CLUSTER, run_page
 
 ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.xdist_group("ray")  # one cluster for all tests
 TASK = "GeneLab-Inverted-Pendulum-v0"
 SETTINGS = {
     "env.num_envs": "8",
