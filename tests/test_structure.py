@@ -14,7 +14,7 @@ from genelab.core.files import parse_json
 from genelab.core.ranges import CountOrZero, finite
 from genelab.core.stored_config import check_record, stored
 from genelab.core.tensors import restore, stored_tensor
-from genelab.rl.checkpoint import check_part
+from genelab.rl.checkpoint import load_part
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
 
@@ -74,7 +74,7 @@ def optimiser_state() -> tuple[torch.optim.Optimizer, dict[str, Any]]:
 
 
 def test_the_state_of_an_optimiser_fits_one_of_its_kind() -> None:
-    check_part(*optimiser_state())
+    load_part(*optimiser_state())
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_state_of_another_optimiser_is_refused(place: str, value: Any) -> No
         node = node[key]
     node[last] = value
     with pytest.raises(UserError):
-        check_part(optimiser, state)
+        load_part(optimiser, state)
 
 
 def change_state(run: Path, change: Any) -> None:

@@ -28,12 +28,12 @@ def train(
     max_iterations: Annotated[int | None, option("Learn so many iterations; skrl, sb3: steps (--steps).")] = None,
     steps: Annotated[int | None, typer.Option(hidden=True, help="The same as --max-iterations.")] = None,
     workers: Annotated[int | None, option("Simulate in this many processes (agent.rollout.workers).")] = None,
-    gpus: Annotated[int | None, option("Train on this many GPUs, in a process each.")] = None,
+    gpus: Annotated[int | None, option("Train on so many GPUs, a process each.")] = None,
     num_envs_per_gpu: Annotated[int | None, option("Have this many worlds on each GPU.")] = None,
     seed: Annotated[int | None, _run("Fix everything random (agent.seed).")] = None,
     seeds: Annotated[str | None, _run("Train with several seeds, such as 1,2,3, each in a process.")] = None,
     parallel: Annotated[int | None, _run("Train this many seeds at once (1).")] = None,
-    launcher: Annotated[str, _run("Train on this machine (local), or on a cluster (ray).")] = "local",
+    launcher: Annotated[str, _run("Train here (local), or on a cluster (ray).")] = "local",
     address: Annotated[str | None, _run("Take the Ray cluster at this address.")] = None,
     log_dir: Annotated[Path | None, _run("Put the run into exactly this directory.")] = None,
     preset: Annotated[str, preset("Use these settings of the task (auto: cpu on a CPU).")] = "auto",
@@ -88,7 +88,8 @@ def train(
         if any(path.replace("-", "_") == "agent.seed" for path, _ in overrides):
             raise UserError("--seeds and --seed exclude each other (agent.seed is the same)")
         several, place = parse_seeds(seeds), partial(cluster.RayRuns, address) if on_ray else None
-        return train_seeds(request, several, parallel or (len(several) if on_ray else 1), say, place)
+        default = len(several) if on_ray else 1
+        return train_seeds(request, several, default if parallel is None else parallel, say, place)
     if parallel is not None:
         raise UserError("--parallel goes with --seeds")
     return _report(*training.train(request, say, cluster.workers(address) if on_ray else None))

@@ -300,10 +300,9 @@ class TimestepAgentCfg:
 
     def check_samples(self, num_envs: int) -> None:
         """Raise if a rollout in so many worlds has fewer samples than there are mini-batches."""
-        on, samples = self.on_policy, num_envs * self.on_policy.num_steps
         if self.algorithm == "PPO":
-            what = "samples in a rollout"
-            _check_mini_batches("agent.on_policy.num_mini_batches", on.num_mini_batches, samples, what)
+            number, samples = self.on_policy.num_mini_batches, num_envs * self.on_policy.num_steps
+            _check_mini_batches("agent.on_policy.num_mini_batches", number, samples, "samples in a rollout")
 
     def total_steps(self, num_envs: int) -> int:
         """Environment steps over so many worlds in the whole training, with its last rollout finished."""

@@ -31,6 +31,7 @@ class EventManager(TermManager):
             [term for term in self.terms if cfg[term.name].mode == mode] for mode in ("startup", "reset", "interval")
         )
         self.terms = [*self._startup, *self._resets, *self._intervals]
+        self._after = [term.after for term in cfg.values() if term.mode == "interval"]
         self._time_left = torch.zeros(len(self._intervals), env.num_envs, device=env.device)
 
     def check(self) -> None:
@@ -55,7 +56,7 @@ class EventManager(TermManager):
             due = (self._time_left[row] <= 0.0).nonzero().flatten()
             if len(due):
                 self._restart_clock(row, due)
-                if self._env.step_count >= term.cfg.after:  # type: ignore[attr-defined]
+                if self._env.step_count >= self._after[row]:
                     term(due)
 
     def reset(self, env_ids: Tensor) -> None:
