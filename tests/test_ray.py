@@ -116,6 +116,16 @@ def test_a_run_on_a_cluster_comes_home_and_goes_on_elsewhere_when_its_node_leave
     assert sorted(path.name for path in ours.glob("model_*")) == sorted(path.name for path in theirs.glob("model_*"))
 
 
+def test_a_run_that_waits_for_a_free_node_does_not_keep_the_command_from_stopping(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "INTERVAL_S", 0.2)
+    waiting = RayRuns(nodes.address, lambda directory: (99, 0))
+    waiting.start(["train", TASK], tmp_path / "run")
+    waiting.stop()
+    assert waiting.ended() == {}
+
+
 def test_the_page_about_clusters_runs_as_printed(
     nodes: Nodes, cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

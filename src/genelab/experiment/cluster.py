@@ -110,11 +110,7 @@ class RayRuns:
         for directory, (place, work) in list(self._running.items()):
             since, look = self._looks[directory]
             if self._ray.wait([work], timeout=0)[0]:
-                if look is not None:  # what it has counts as sent
-                    self._bring_home(directory, look)
-                found[directory] = self._bring_home(directory, work)
-                del self._running[directory]
-                self._ray.kill(place)
+                found[directory] = self._end(directory)
             elif look is not None and self._ray.wait([look], timeout=0)[0]:
                 self._bring_home(directory, look)
                 self._looks[directory] = time.monotonic(), None
@@ -124,22 +120,26 @@ class RayRuns:
 
     def stop(self) -> None:
         self._here.stop()
-        for place, _ in self._running.values():
-            place.stop.remote()
-        for directory, (_, work) in self._running.items():
-            self._bring_home(directory, work)
+        asked = {place.stop.remote(): directory for directory, (place, _) in self._running.items()}
+        for answer in self._ray.wait(list(asked), num_returns=len(asked), timeout=INTERVAL_S)[0] if asked else ():
+            self._end(asked[answer])  # the others have not begun
+
+    def _end(self, directory: Path) -> int | None:
+        """Bring home what is left. Returns the exit code; None if the place is lost, and another one is to go on."""
+        place, work = self._running.pop(directory)
+        if (look := self._looks[directory][1]) is not None:  # what it has counts as sent
+            self._bring_home(directory, look)
+        code = self._bring_home(directory, work)
+        self._ray.kill(place)
+        self._lost[directory] += code is None
+        return 1 if self._lost[directory] == ATTEMPTS else code
 
     def _bring_home(self, directory: Path, answer: Any) -> int | None:
-        """Write down what a place sent. Returns its exit code; None if it is lost, and another one is to go on."""
+        """Write down what a place sent. Returns the exit code in it, if there is one."""
         try:
             got = self._ray.get(answer)
-        except self._ray.exceptions.RayError as error:
-            self._lost[directory] += 1
-            if self._lost[directory] < ATTEMPTS:
-                return None
-            with log_file(directory).open("a", encoding="utf-8") as log:
-                log.write(f"{ATTEMPTS} times in a row: {error}\n")
-            return 1
+        except self._ray.exceptions.RayError:
+            return None
         code, files = got if isinstance(got, tuple) else (None, got)
         unpack(files, directory.parent)
         return code
