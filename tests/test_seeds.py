@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from genelab.core.files import read_json, write_json
 from genelab.rl.checkpoint import read_tensors
 from runs import meta, start, wait_for_iteration
 
@@ -133,6 +134,15 @@ def test_the_summary_alone_is_written_again_from_the_runs(two_seeds: Path, cli: 
     summary = json.loads((two_seeds / "summary.json").read_text())
     assert (summary["task"], summary["seeds"], summary["failed"], summary["unfinished"]) == (TASK, [1], [], [2])
     assert summary["runs"]["1"]["weights_sha256"] == meta(two_seeds / "seed_1")["weights_sha256"]
+
+
+def test_a_run_that_is_older_than_a_setting_has_its_default(two_seeds: Path, cli: Callable[..., Any]) -> None:
+    file = two_seeds / "seed_1/params/agent.json"
+    stored = read_json(file)
+    del stored["rollout"]["learners"]
+    write_json(file, stored)
+    outcome = cli("summary", two_seeds)
+    assert outcome.code == 0, outcome.err
 
 
 def test_a_summary_is_over_seeds_of_one_training(

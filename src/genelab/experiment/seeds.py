@@ -1,22 +1,21 @@
 """The same training with several seeds, a process and a line for each; repeated, it continues what is unfinished."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from genelab.core.config import flatten, to_dict
 from genelab.core.errors import UserError
 from genelab.core.run_files import METRICS_FILE, RUN_FILE, seed_directory
 from genelab.experiment.console import Display, describe, open_display
 from genelab.experiment.inference import file_digest
-from genelab.experiment.launch import Launcher, LocalProcesses, log_file, threads_each, work_through
+from genelab.experiment.launch import LocalProcesses, log_file, threads_each, work_through
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
-from genelab.experiment.run.summary import differences, summarise
+from genelab.experiment.run.summary import differences, settings, summarise
 from genelab.experiment.setup import Say, Setup
 from genelab.experiment.train import TrainRequest, resolve_training
 
@@ -66,13 +65,7 @@ def parse_seeds(text: str) -> list[int]:
     return seeds
 
 
-def train_seeds(
-    request: TrainRequest,
-    seeds: list[int],
-    parallel: int,
-    say: Say = print,
-    cluster: Callable[..., Launcher] | None = None,
-) -> int:
+def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Say = print, cluster: Any = None) -> int:
     """Train every seed in ``<parent>/seed_<S>``, at most `parallel` at once, and summarise. Returns the exit code.
 
     Seeds that have finished are left alone, those that were begun are continued.
@@ -129,8 +122,7 @@ def changes(run: Run, request: TrainRequest, setup: Setup) -> list[str]:
     evaluation = None if request.evaluation is None else asdict(request.evaluation)
     asked = {"task": request.task, "warm_start_sha256": weights, "evaluation": evaluation}
     names = {"task": "task", "warm_start_sha256": "--checkpoint", "evaluation": "--eval-every"}
-    both = (run.configs(), (setup.env_cfg, setup.agent_cfg))
-    configs = [flatten({"env": to_dict(env), "agent": to_dict(agent)}) for env, agent in both]
+    configs = settings(*run.configs()), settings(setup.env_cfg, setup.agent_cfg)
     return [names[key] for key, value in asked.items() if run.meta.get(key) != value] + differences(*configs)
 
 

@@ -2,8 +2,9 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from genelab.core.errors import UserError, about
 from genelab.core.files import read_json
@@ -110,7 +111,7 @@ def run_campaign(
     only_failing: bool = False,
     say: Say = print,
     launcher: Launcher | None = None,
-    cluster: Callable[..., Launcher] | None = None,
+    cluster: Any = None,
 ) -> int:
     """Work through a campaign file, at most `parallel` runs at once. Returns the exit code.
 

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from genelab.core.config import flatten, to_dict
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import write_json
 from genelab.core.ranges import finite
@@ -32,7 +33,10 @@ def summarise(parent: Path, say: Say = print) -> dict[str, Any]:
     failed = [seed for seed, run in runs.items() if run is None or run.status in ("failed", "diverged")]
     found = [run for run in runs.values() if run is not None]
     for run in found[1:]:
-        for path in differences(found[0].config, run.config):
+        # What one of them is too old to know is at its default there: files say that once they are read as configs.
+        alike = not differences(found[0].config, run.config)
+        both = [] if alike else [settings(*Run.open(one.directory).configs()) for one in (found[0], run)]
+        for path in differences(*both) if both else ():
             names = f"{found[0].name} and {run.name}"
             raise UserError(f"the runs in '{parent}' are not of one training: {names} differ in {path}")
     summary: dict[str, Any] = {
@@ -73,6 +77,11 @@ def _find_runs(parent: Path) -> tuple[dict[int, RunData | None], list[str]]:
     notes: list[str] = []
     homes = {seed: seed_directory(parent, seed) for seed in seeds}
     return {seed: RunData(home, notes) if (home / RUN_FILE).exists() else None for seed, home in homes.items()}, notes
+
+
+def settings(env_cfg: Any, agent_cfg: Any) -> dict[str, Any]:
+    """All values of the configs of a run, by dotted path."""
+    return flatten({"env": to_dict(env_cfg), "agent": to_dict(agent_cfg)})
 
 
 def differences(config: dict[str, Any], other: dict[str, Any]) -> list[str]:
