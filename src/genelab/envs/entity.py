@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from genelab.core import math
 from genelab.core.errors import UserError, unknown
 from genelab.core.math import cross, quat_apply, quat_apply_inverse, quat_conjugate, quat_mul, rotation_vector
 from genelab.engines.base import Engine
@@ -27,7 +28,7 @@ class Entity:
             index_of(ids, engine.device) for ids in (*joints, layout.body_ids, layout.actuator_ids)
         )
         self._site_bodies = torch.tensor(layout.site_bodies, device=engine.device)
-        self._site_pos = engine.floats(layout.site_pos)
+        self._site_turning = math.turning(engine.floats(layout.site_pos))
         model = engine.model
         inertial = (model.body_mass[:, None], model.body_ipos, model.body_iquat, model.body_inertia)
         self._inertial = tuple(engine.floats(values[layout.body_ids]) for values in inertial)
@@ -113,7 +114,7 @@ class Entity:
     def _root_lin_vel(self) -> Tensor:
         first = self.layout.free_qvel
         in_world = self.body_lin_vel[:, 0] if first is None else self._engine.qvel[:, first : first + 3]
-        return quat_apply_inverse(self.root_quat, in_world)
+        return (self._root_axes * in_world.T).sum(dim=1).T
 
     @property
     def root_ang_vel(self) -> Tensor:
@@ -129,8 +130,12 @@ class Entity:
         return self._engine.derived(f"{self.name}/projected_gravity", self._projected_gravity)
 
     def _projected_gravity(self) -> Tensor:
-        w, x, y, z = self.root_quat.unbind(-1)
-        return torch.stack((2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1), dim=-1)
+        return -self._root_axes[:, 2].T
+
+    @property
+    def _root_axes(self) -> Tensor:
+        """(3, 3, N) the axes of the root's frame in the world frame."""
+        return self._engine.derived(f"{self.name}/root_axes", lambda: math.frame_axes(self.root_quat.T))
 
     @property
     def body_com_pos(self) -> Tensor:
@@ -158,16 +163,32 @@ class Entity:
         centre = (mass * pos).sum(dim=1) / mass.sum()
         return (own + cross(pos, momentum)).sum(dim=1) - cross(centre, momentum.sum(dim=1))
 
-    def site_pos(self, sites: Tensor) -> Tensor:
+    def site_pos(self, sites: slice | Tensor) -> Tensor:
         """(N, S, 3) positions of sites in the world frame."""
-        bodies = self._site_bodies[sites]
-        return self._engine.body_pos[:, bodies] + self._site_offset(sites)
+        return self._engine.derived(f"{self.name}/site_pos", self._site_pos)[:, sites]
 
-    def site_lin_vel(self, sites: Tensor) -> Tensor:
+    def _site_pos(self) -> Tensor:
+        return (self._at_sites(self._engine.body_pos) + self._site_offset).permute(2, 0, 1)
+
+    def site_lin_vel(self, sites: slice | Tensor) -> Tensor:
         """(N, S, 3) velocities of sites in the world frame."""
-        bodies = self._site_bodies[sites]
-        spin = cross(self._engine.body_ang_vel[:, bodies], self._site_offset(sites))
-        return self._engine.body_lin_vel[:, bodies] + spin
+        return self._engine.derived(f"{self.name}/site_lin_vel", self._site_lin_vel)[:, sites]
+
+    def _site_lin_vel(self) -> Tensor:
+        spun = math.products(self._at_sites(self._engine.body_ang_vel), self._site_offset)
+        turn = math.CROSS.to(spun.device).expand(len(spun), -1, -1)
+        return torch.baddbmm(self._at_sites(self._engine.body_lin_vel), turn, spun).permute(2, 0, 1)
+
+    @property
+    def _site_offset(self) -> Tensor:
+        """(S, 3, N) from the origin of each site's body to the site, world frame."""
+        quat = self._at_sites(self._engine.body_quat)
+        turned = lambda: torch.bmm(self._site_turning, math.products(quat, quat))  # noqa: E731
+        return self._engine.derived(f"{self.name}/site_offset", turned)
+
+    def _at_sites(self, of_bodies: Tensor) -> Tensor:
+        """(S, d, N) what the bodies of all sites have of (N, nbody, d)."""
+        return of_bodies.permute(1, 2, 0).index_select(0, self._site_bodies)
 
     @property
     def default_root_pose(self) -> Tensor:
@@ -220,11 +241,6 @@ class Entity:
         if self.layout.free_qpos is None or self.layout.free_qvel is None:
             raise UserError(f"'{self.name}' has a fixed base: its root cannot be moved")
         return self.layout.free_qpos, self.layout.free_qvel
-
-    def _site_offset(self, sites: Tensor) -> Tensor:
-        """From the origin of each site's body to the site, world frame."""
-        quat = self._engine.body_quat[:, self._site_bodies[sites]]
-        return quat_apply(quat, self._site_pos[sites].expand(quat.shape[0], -1, 3))
 
 
 def index_of(ids: Sequence[int] | np.ndarray, device: str) -> slice | Tensor:
