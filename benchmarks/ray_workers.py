@@ -16,7 +16,8 @@ from typing import Any
 from genelab.core.files import read_json_lines, write_json
 from genelab.experiment.cluster import workers
 from genelab.experiment.train import TrainRequest, train
-from genelab.rl.rsl_rl.shards import ShardedLearner, part, tensors
+from genelab.rl.rsl_rl.shards import ShardedLearner
+from genelab.rl.rsl_rl.worker import part, tensors
 
 TASK = "Genelab-Velocity-Flat-Unitree-Go1-v0"
 

@@ -30,7 +30,7 @@ import torch
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
 from genelab.rl.rsl_rl.learner import RslRlLearner
-from genelab.rl.rsl_rl.shards import part, tensors
+from genelab.rl.rsl_rl.worker import part, tensors
 
 GO1 = "Genelab-Velocity-Flat-Unitree-Go1-v0"
 
@@ -65,7 +65,8 @@ class Measured:
         self.physics["all"] += time.process_time() - all_threads
 
     def pids(self) -> list[int]:
-        return [worker.process.pid for worker in getattr(self.learner, "workers", {}).values()]
+        crew = getattr(self.learner, "crew", None)
+        return [] if crew is None else [worker.process.pid for worker in crew.workers.values()]
 
     def times(self, work: Callable[[], Any]) -> dict[str, float]:
         """Wall-clock seconds, and CPU seconds of the calling thread, of the other threads and of a worker."""
@@ -115,8 +116,8 @@ def bytes_moved(learner: Any) -> dict[str, float]:
     weights = sum(value.nbytes for network in learner.networks().values() for value in network.state_dict().values())
     moved = {
         "rollouts": sum(tensor.nbytes for tensor in tensors(part(learner.method.storage, slice(None)))),
-        "weights": weights * len(learner.shards),
-        "states": sum(map(len, learner._states)),
+        "weights": weights * len(learner.crew.shards),
+        "states": sum(map(len, learner.crew.states)),
     }
     return {name: round(value / samples, 1) for name, value in moved.items()}
 

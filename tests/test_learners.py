@@ -165,7 +165,7 @@ def test_learners_that_cannot_be_are_one_line(mistake: Callable[..., str], tmp_p
     assert "env.num_envs, 33, does not divide evenly" in mistake(*words, "--num-envs", "33")
     assert "mini-batches of 48 samples are too small, 128 is the least" in mistake(*words, "--num-envs", "4")
     assert "exclude each other" in mistake(*words, "--workers", "2")
-    assert "(--gpus, torchrun) goes with rsl_rl" in mistake(*words, "--backend", "sb3")
+    assert "only rsl_rl learns in several processes" in mistake(*words, "--backend", "sb3")
     assert "--num-envs-per-gpu goes with --gpus" in mistake(*words, "--num-envs-per-gpu", "2")
     if torch.cuda.device_count() < 2:
         assert "2 learners need a GPU each" in mistake(*words[:4], "--gpus", "2", "--num_envs_per_gpu", "64")

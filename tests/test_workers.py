@@ -25,10 +25,12 @@ from genelab.core.rng import derive_seed
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, ObservationTermCfg
 from genelab.experiment.setup import resolve
 from genelab.experiment.train import TrainRequest, resume, train
+from genelab.rl.backends.base import Hooks
 from genelab.rl.rsl_rl import shards
 from genelab.rl.rsl_rl.learner import RslRlLearner
 from genelab.rl.rsl_rl.shards import ShardedLearner
-from genelab.rl.rsl_rl.worker import Worker
+from genelab.rl.rsl_rl.worker import RolloutWorker, part, tensors
+from genelab.rl.shards import crew, stepped
 from genelab.tasks.pendulum.balance import single
 from runs import metrics, start, wait_for_iteration
 
@@ -57,7 +59,11 @@ divide evenly."""
 
 def trained(directory: Path, said: list[str] | None = None, **changes: str) -> str:
     settings = RECURRENT | {path.replace("__", "."): value for path, value in changes.items()}
-    request = TrainRequest(TASK, list(settings.items()), log_dir=directory)
+    return digest(TrainRequest(TASK, list(settings.items()), log_dir=directory), said)
+
+
+def digest(request: TrainRequest, said: list[str] | None = None) -> str:
+    """Train, and see that no worker is left. Returns what the weights are known by."""
     _, result = train(request, say=[].append if said is None else said.append)
     assert multiprocessing.active_children() == []
     return result.weights_sha256
@@ -72,14 +78,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 def strike(monkeypatch: pytest.MonkeyPatch, blows: dict[int, tuple[int, float]]) -> None:
     """Send workers signals: to the one that is asked for the n-th time, which one, and after how many seconds."""
-    ask, asked = shards.Process.ask, iter(range(1_000))
+    ask, asked = crew.Process.ask, iter(range(1_000))
 
     def ask_and_strike(worker: Any, progress: float) -> None:
         ask(worker, progress)
         if (blow := blows.get(next(asked))) is not None:
             threading.Timer(blow[1], os.kill, (worker.process.pid, blow[0])).start()
 
-    monkeypatch.setattr(shards.Process, "ask", ask_and_strike)
+    monkeypatch.setattr(crew.Process, "ask", ask_and_strike)
 
 
 def test_workers_that_die_at_random_moments_change_nothing(
@@ -97,7 +103,7 @@ def test_a_worker_that_hangs_is_replaced(
     undisturbed: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"GRACE_S": 2.0, "POLL_S": 0.1}.items():
-        monkeypatch.setattr(shards, name, value)
+        monkeypatch.setattr(crew, name, value)
     strike(monkeypatch, {5: (signal.SIGSTOP, 0.0)})
     said: list[str] = []
     assert trained(tmp_path / "run", said) == undisturbed.weights
@@ -167,6 +173,70 @@ def test_a_damaged_shard_is_named(undisturbed: SimpleNamespace, tmp_path: Path) 
         resume(TASK, tmp_path / "run", [("agent.max_iterations", "20")], say=[].append)
 
 
+# Learners of other libraries, which look at every control step
+
+STEPPED = {
+    "skrl": {"agent.algorithm": "SAC", "agent.off_policy.batch_size": "8", "agent.off_policy.log_interval": "10"},
+    "sb3": {"agent.algorithm": "PPO", "agent.on_policy.num_steps": "10", "agent.on_policy.num_mini_batches": "1"},
+}
+
+
+def stepped_request(backend: str, directory: Path, steps: int = 300, workers: int = 2) -> TrainRequest:
+    small = {"env.num_envs": "5", "env.episode_length_s": "0.2", "agent.max_iterations": str(steps)}
+    small |= {"agent.rollout.workers": str(workers), "agent.save_interval": "100", **STEPPED[backend]}
+    if backend == "skrl":
+        small |= {"agent.off_policy.learning_starts": "100"}
+    return TrainRequest(TASK, list(small.items()), backend=backend, log_dir=directory)
+
+
+@pytest.fixture(scope="module", params=STEPPED)
+def undisturbed_steps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    directory = tmp_path_factory.mktemp("stepped") / "run"
+    weights = digest(stepped_request(request.param, directory))
+    return SimpleNamespace(backend=request.param, weights=weights, metrics=metrics(directory))
+
+
+def test_workers_that_are_stepped_die_and_change_nothing(
+    undisturbed_steps: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stepped, "KEPT", 7)
+    said: list[str] = []
+    strike(monkeypatch, dict.fromkeys((11, 40, 41, 95), (signal.SIGKILL, 0.0)))
+    assert digest(stepped_request(undisturbed_steps.backend, tmp_path / "run"), said) == undisturbed_steps.weights
+    assert len([line for line in said if "died of SIGKILL; another one repeats" in line]) == 4
+    assert metrics(tmp_path / "run") == undisturbed_steps.metrics
+
+
+def test_a_run_with_stepped_workers_resumes_exactly(undisturbed_steps: SimpleNamespace, tmp_path: Path) -> None:
+    digest(stepped_request(undisturbed_steps.backend, tmp_path / "run", steps=100))
+    _, result = resume(TASK, tmp_path / "run", [("agent.max_iterations", "300")], say=[].append)
+    assert result.weights_sha256 == undisturbed_steps.weights
+    assert metrics(tmp_path / "run") == undisturbed_steps.metrics
+
+
+def test_stepped_workers_do_what_environments_with_their_seeds_do() -> None:
+    request = stepped_request("sb3", Path("unused"))
+    setup = resolve(TASK, backend="sb3", overrides=request.overrides)
+    env = stepped.SteppedEnv(ManagerBasedRlEnv(setup.env_cfg, seed=1), setup.agent_cfg, Hooks())
+    alone = [shard.make_env() for shard in env.crew.shards]
+    for shard in alone:
+        shard.randomize_episode_start()
+    with closing(SimpleNamespace(close=env.crew.end)):
+        env.begin()
+        for step in range(30):
+            actions = torch.full((5, 1), 0.1 * step)
+            obs, *outcome, extras = env.step(actions)
+            apart = [shard.step(actions[:rows]) for shard, rows in zip(alone, (2, 3), strict=True)]
+            for mine, theirs in zip((*outcome,), zip(*(parts[1:4] for parts in apart), strict=True), strict=True):
+                assert torch.equal(mine, torch.cat(theirs))
+            for name in obs:
+                assert torch.equal(obs[name], torch.cat([parts[0][name] for parts in apart]))
+                last = torch.cat([parts[4]["final_obs"][name] for parts in apart])
+                assert torch.equal(extras["final_obs"][name], last)
+    assert env.episode_stats.returns  # episodes of 0.2 s have ended
+    assert len(env.episode_stats.returns) == sum(len(shard.episode_stats.returns) for shard in alone)
+
+
 # What a shard does
 
 
@@ -188,7 +258,7 @@ def learner(task: str = TASK, workers: int = 2, **changes: str) -> ShardedLearne
 )
 def test_the_learner_gets_what_the_shards_do_in_order(task: str, changes: dict[str, str]) -> None:
     made = learner(task, **changes)
-    rollouts = shards.tensors(shards.part(made.method.storage, slice(None)))
+    rollouts = tensors(part(made.method.storage, slice(None)))
     weights = {name: network.state_dict() for name, network in made.networks().items()}
     with closing(made):
         made.start()
@@ -197,11 +267,11 @@ def test_the_learner_gets_what_the_shards_do_in_order(task: str, changes: dict[s
     here = [tensor.clone() for tensor in rollouts]
     for tensor in rollouts:
         tensor.zero_()
-    for shard in made.shards:  # in this process, one after the other, into the same memory
+    for shard in made.crew.shards:  # in this process, one after the other, into the same memory
         with torch.random.fork_rng():
-            alone = Worker(shard, None)
+            alone = RolloutWorker(shard, None)
             for _ in range(2):
-                alone.collect(weights, progress=0.0)
+                alone.work(weights, progress=0.0)
     assert all(map(torch.equal, here, rollouts))
     assert any(tensor.any() for tensor in rollouts)
 
@@ -218,7 +288,7 @@ def test_one_shard_does_what_one_process_does_with_the_same_random_numbers() -> 
     torch.manual_seed(derive_seed(seed, "actions"))
     alone.start()
     alone._collect()
-    both = [shards.tensors(shards.part(one.method.storage, slice(None))) for one in (made, alone)]
+    both = [tensors(part(one.method.storage, slice(None))) for one in (made, alone)]
     assert all(map(torch.equal, *both))
     assert list(made.env.episode_stats.returns) == list(alone.env.episode_stats.returns)
     ours, theirs = made.env.pop_episode_stats(), alone.env.pop_episode_stats()
@@ -228,16 +298,16 @@ def test_one_shard_does_what_one_process_does_with_the_same_random_numbers() -> 
 
 def test_shards_share_the_columns_of_a_terrain_as_one_process_does() -> None:
     made = learner(ROUGH, env__num_envs="7")
-    parts = [ManagerBasedRlEnv(shard.env_cfg, 0, shard.first_world).spawn.column for shard in made.shards]
+    parts = [ManagerBasedRlEnv(shard.env_cfg, 0, shard.first_world).spawn.column for shard in made.crew.shards]
     assert torch.equal(torch.cat(parts), made.env.spawn.column)
 
 
 @given(num_envs=st.integers(1, 10_000), workers=st.integers(1, 64))
 def test_shards_are_all_worlds_in_order_and_as_even_as_can_be(num_envs: int, workers: int) -> None:
     workers = min(workers, num_envs)
-    worlds = [list(range(num_envs)[part]) for part in shards.cut(num_envs, workers)]
-    assert [world for part in worlds for world in part] == list(range(num_envs))
-    assert {len(part) for part in worlds} <= {num_envs // workers, -(-num_envs // workers)}
+    worlds = [list(range(num_envs)[shard]) for shard in crew.cut(num_envs, workers)]
+    assert [world for shard in worlds for world in shard] == list(range(num_envs))
+    assert {len(shard) for shard in worlds} <= {num_envs // workers, -(-num_envs // workers)}
 
 
 # Mistakes and faults
@@ -290,7 +360,7 @@ def test_workers_that_cannot_be_are_one_line(mistake: Callable[..., str], tmp_pa
     few = ("train", TASK, "--num-envs", "4", "--log-dir", tmp_path / "run")
     assert "agent.rollout.workers must be at most env.num_envs, 4" in mistake(*few, "--workers", "5")
     assert "agent.rollout.workers must be at least 0" in mistake(*few, "--workers", "-1")
-    assert "(--workers) goes with rsl_rl" in mistake(*few, "--workers", "2", "--backend", "skrl")
+    assert "only rsl_rl learns in several processes" in mistake(*few, "--backend", "skrl", "--gpus", "2")
     with pytest.raises(UserError, match=r"env\.simulation\.vis needs all worlds in this process"):
         learner(env__simulation__vis="true")
 

@@ -46,7 +46,7 @@ def connect(address: str | None) -> Any:
 def workers(address: str | None) -> Any:
     """The kind of workers that collect on a cluster."""
     connect(address)
-    from genelab.rl.rsl_rl.ray_workers import Actor
+    from genelab.rl.shards.ray_actors import Actor
 
     return Actor
 
@@ -97,9 +97,7 @@ class RayRuns:
         if command[0] not in ("train", "eval"):
             return self._here.start(command, directory)
         cpus, gpus = self._needs(directory)
-        place = (
-            self._ray.remote(Place).options(num_cpus=cpus, num_gpus=gpus, max_concurrency=3, max_restarts=0).remote()
-        )
+        place = self._ray.remote(num_cpus=cpus, num_gpus=gpus, max_concurrency=3)(Place).remote()
         words = [word.replace(str(directory), directory.name) for word in command]
         files = pack(directory.parent, {}, (directory, log_file(directory)))
         self._running[directory] = place, place.work.remote(words, directory.name, files, cpus)

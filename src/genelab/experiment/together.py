@@ -33,7 +33,7 @@ def gather(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any, command: list[str]) ->
 
     `command` is what to start the others with, unless torchrun started them.
     """
-    count, here = _learners(agent_cfg), started()
+    count, here = agent_cfg.rollout.learners, started()
     if here is not None and here != count:
         raise UserError(f"agent.rollout.learners is {count}, and torchrun started {here} processes")
     if count == 1:
@@ -56,20 +56,16 @@ def gather(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any, command: list[str]) ->
 
 def make_env(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any) -> ManagerBasedRlEnv:
     """The worlds of this process."""
-    count = _learners(agent_cfg)
+    count = agent_cfg.rollout.learners
     if count == 1:
         return ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
-    from genelab.rl.rsl_rl.worker import shard_name
+    from genelab.rl.shards.work import shard_name
 
     rank, num_envs = torch.distributed.get_rank(), env_cfg.num_envs // count
     threads = env_cfg.simulation.threads or max(1, provenance.cores() // int(os.environ["LOCAL_WORLD_SIZE"]))
     simulation = replace(env_cfg.simulation, threads=threads)
     env_cfg = replace(env_cfg, num_envs=num_envs, simulation=simulation)
     return ManagerBasedRlEnv(env_cfg, derive_seed(agent_cfg.seed, shard_name(rank, count)), rank * num_envs)
-
-
-def _learners(agent_cfg: Any) -> int:
-    return agent_cfg.rollout.learners if hasattr(agent_cfg, "rollout") else 1
 
 
 def _launch(count: int, command: list[str]) -> NoReturn:

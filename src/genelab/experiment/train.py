@@ -54,12 +54,9 @@ class TrainRequest:
 def resolve_training(request: TrainRequest) -> Setup:
     """The configs of a request, with every mistake in it found."""
     task, preset, backend = request.task, request.preset, request.backend
-    agent_cfg = find(task).agent_cfg(backend)  # an error if there is none
+    find(task).agent_cfg(backend)  # an error if there is none
     processes = together.started() or 1
     overrides = request.overrides + [("agent.rollout.learners", str(processes))] * (processes > 1)
-    several = {"agent.rollout.workers": "--workers", "agent.rollout.learners": "--gpus, torchrun"}
-    for path in several.keys() & {path for path, _ in overrides} if not hasattr(agent_cfg, "rollout") else ():
-        raise UserError(f"{path} ({several[path]}) goes with rsl_rl: other backends train in one process")
     setup = resolve(task, preset=preset, backend=backend, overrides=overrides, unused=UNUSED_IN_TRAINING)
     setup.agent_cfg.check_samples(setup.env_cfg.num_envs)
     check_logger(request.logger)
@@ -138,7 +135,7 @@ def _resumed(run: Run, task: str, overrides: Overrides) -> tuple[ManagerBasedRlE
 def _train_in(
     run: Run, env: ManagerBasedRlEnv, agent_cfg: Any, start: WarmStart | None, say: Say, workers: Any
 ) -> TrainResult:
-    if workers is not None and not getattr(getattr(agent_cfg, "rollout", None), "workers", 0):
+    if workers is not None and agent_cfg.rollout.workers == 0:
         raise UserError("--launcher ray goes with --workers, whose shards it puts on the cluster, or with --seeds")
     with _stop_on_signal(run):
         status, viewer = "failed", None

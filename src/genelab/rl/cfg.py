@@ -113,6 +113,11 @@ class RolloutCfg:
         if self.workers > 0 and self.learners > 1:
             raise UserError("workers (--workers) and learners (--gpus, torchrun) exclude each other")
 
+    def check_worlds(self, num_envs: int) -> None:
+        """Raise if so many worlds cannot be shared out."""
+        if self.workers > num_envs:
+            raise UserError(f"agent.rollout.workers must be at most env.num_envs, {num_envs}: each has a world or more")
+
 
 @dataclass(kw_only=True)
 class RslRlOnPolicyRunnerCfg:
@@ -162,8 +167,7 @@ class RslRlOnPolicyRunnerCfg:
 
     def check_samples(self, num_envs: int) -> None:
         """Raise if so many worlds cannot be shared out, or an iteration has fewer samples than mini-batches."""
-        if self.rollout.workers > num_envs:
-            raise UserError(f"agent.rollout.workers must be at most env.num_envs, {num_envs}: each has a world or more")
+        self.rollout.check_worlds(num_envs)
         every = num_envs * self.actions_per_iteration
         samples, what = num_envs, "worlds, which recurrent networks learn from as a whole"
         if not self.is_recurrent:
@@ -283,6 +287,7 @@ class TimestepAgentCfg:
     gamma: Share = 0.99
     on_policy: OnPolicyCfg = field(default_factory=OnPolicyCfg)
     off_policy: OffPolicyCfg = field(default_factory=OffPolicyCfg)
+    rollout: RolloutCfg = field(default_factory=RolloutCfg)
     random_episode_start: bool = True
     """Start the first episodes at random points of their length, so that worlds do not end all at once."""
     torch_threads: Threads = 0
@@ -299,7 +304,8 @@ class TimestepAgentCfg:
             raise UserError(f"algorithm '{self.algorithm}' does not exist{known}")
 
     def check_samples(self, num_envs: int) -> None:
-        """Raise if a rollout in so many worlds has fewer samples than there are mini-batches."""
+        """Raise if so many worlds cannot be shared out, or a rollout has fewer samples than mini-batches."""
+        self.rollout.check_worlds(num_envs)
         if self.algorithm == "PPO":
             number, samples = self.on_policy.num_mini_batches, num_envs * self.on_policy.num_steps
             _check_mini_batches("agent.on_policy.num_mini_batches", number, samples, "samples in a rollout")
@@ -312,6 +318,7 @@ class TimestepAgentCfg:
     def unused_fields(self) -> dict[str, str]:
         reason = f"{self.algorithm} does not have it"
         unused = {"off_policy" if self.is_on_policy else "on_policy": reason}
+        unused["rollout.learners"] = "only rsl_rl learns in several processes"
         return unused | {path: reason for path, users in _ONLY_OF.items() if self.algorithm not in users}
 
 

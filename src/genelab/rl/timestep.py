@@ -10,6 +10,7 @@ import torch
 
 from genelab.core.errors import UserError, unknown
 from genelab.core.ranges import CountOrZero, Range, check
+from genelab.core.registry import load
 from genelab.core.stored_config import stored
 from genelab.core.tensors import one_torch_thread, stored_tensor
 from genelab.rl.cfg import TimestepAgentCfg
@@ -29,10 +30,24 @@ class TimestepLearner(Learner):
     agent_cfg: TimestepAgentCfg
 
     def build(self) -> None:
+        self._elsewhere = None
+        if self.training and self.agent_cfg.rollout.workers > 0:
+            self._elsewhere = self.env = load("genelab.rl.shards.stepped:SteppedEnv")(
+                self.env, self.agent_cfg, self.hooks
+            )
         self.control_steps = 0
         """Control steps so far, the same in every world."""
         self.losses: dict[str, float] = {}
         """Losses of the last update."""
+
+    def start(self) -> None:
+        if self._elsewhere is not None:
+            self._elsewhere.begin()
+        super().start()
+
+    def close(self) -> None:
+        if self._elsewhere is not None:
+            self._elsewhere.crew.end()
 
     @property
     def iteration(self) -> int:

@@ -67,7 +67,7 @@ class Hooks:
     say: Callable[[str], None] = print
     """Tells the user what happens."""
     workers: Any = None
-    """The kind of workers that collect, a `genelab.rl.rsl_rl.shards.Remote`; None takes processes of this machine."""
+    """The kind of workers that collect, a `genelab.rl.shards.crew.Remote`; None takes processes of this machine."""
 
 
 @dataclass

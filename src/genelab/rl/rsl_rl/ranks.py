@@ -15,7 +15,8 @@ from torch import Tensor, distributed
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.rng import derive_seed
 from genelab.rl.methods.peers import Peers
-from genelab.rl.rsl_rl.worker import Report, ShardLearner, book, shard_name, told
+from genelab.rl.rsl_rl.worker import ShardLearner
+from genelab.rl.shards.work import Report, book, shard_name, told
 
 LED = ("begin_with", "start", "load_state", "run_iteration", "worlds")
 """What all processes call when the leader does, with the same arguments."""
@@ -82,11 +83,12 @@ class RankLearner(ShardLearner):
 
     def _collect(self) -> None:
         with self._own():
+            self.books.open()
             try:
                 super()._collect()
-                mine = self.report()
+                mine = self.books.report()
             except Exception as error:
-                mine = self.report(error=told(error, self.shard))
+                mine = self.books.report(error=told(error, self.shard))
         reports: list[Report] = [mine] * self.count
         distributed.all_gather_object(reports, mine)
         if distributed.get_rank() == 0:

@@ -6,8 +6,9 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayError
 
-from genelab.rl.rsl_rl.shards import POLL_S, Lost, Remote, part, tensors
-from genelab.rl.rsl_rl.worker import Post, Report, Shard
+from genelab.rl.rsl_rl.worker import tensors
+from genelab.rl.shards.crew import POLL_S, Lost, Remote
+from genelab.rl.shards.work import Post, Report, Shard
 
 
 class RemotePost(Post):
@@ -18,7 +19,7 @@ class RemotePost(Post):
         if message is None or self.worker is None or report.error is not None:
             return report, state, []
         # As arrays, which Ray sends without copying them into a pickle.
-        return report, state, [rows.numpy() for rows in tensors(part(self.worker.method.storage, slice(None)))]
+        return report, state, [rows.numpy() for rows in self.worker.rollouts()]
 
 
 class Actor(Remote):
@@ -37,7 +38,6 @@ class Actor(Remote):
         return [first[answer] for answer in ready]
 
     def ask(self, message: bytes) -> None:
-        super().ask(message)
         self._answers.append(self._actor.answer.remote(message))
 
     def hear(self) -> tuple[Report, bytes]:

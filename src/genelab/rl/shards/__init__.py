@@ -1,0 +1,1 @@
+"""Worlds in several processes: shards, the workers in them, and what is heard of them."""
