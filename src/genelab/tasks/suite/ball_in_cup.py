@@ -14,16 +14,7 @@ DEPTH = 0.05
 def catch(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swing the ball up and catch it in the cup. Every episode starts with the ball hanging at rest."""
     seen = {"position": mdp.joint_pos, "velocity": mdp.generalized_vel}
-    return suite_task(
-        "ball_in_cup",
-        play,
-        times=(0.002, 10),
-        observations=seen,
-        reward=caught,
-        start=None,
-        indicator=True,
-        camera="cam0",
-    )
+    return suite_task("ball_in_cup", play, (0.002, 10), seen, caught, start=None, indicator=True, camera="cam0")
 
 
 def caught(env: ManagerBasedRlEnv, room: Positive = 0.025) -> Tensor:

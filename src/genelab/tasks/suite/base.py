@@ -26,30 +26,31 @@ AnyTermCfg = TypeVar("AnyTermCfg", bound=envs.TermCfg)
 def suite_task(
     model: str | Call,
     play: bool,
-    *,
     times: tuple[float, int],
     observations: dict[str, Call],
     reward: Call,
+    *,
     camera: str = "fixed",
     start: Call | None = mdp.ScatterJoints,
     sensors: tuple[str, ...] = (),
-    target: envs.CommandTermCfg | None = None,
-    target_radius: float = 0.0,
+    target: tuple[envs.CommandTermCfg, float] | None = None,
     indicator: bool = False,
 ) -> ManagerBasedRlEnvCfg:
     """A task with a model of the suite, given by its name, a physics time step, seconds, and steps per control step.
 
-    Episodes start with joints anywhere within their limits; with a `start` of None, in the model's own pose.
+    Episodes start with joints anywhere within their limits; with a `start` of None, in the model's own pose. A `target`
+    is the command for its place, and its radius, metres.
     The reward of a control step is between 0 and 1. One that is an `indicator` is 1 where the task is done, and an
     episode that ends there is a success.
     """
     if isinstance(model, str):
         model = partial(suite_model, name=model, sensors=sensors, without=() if target is None else ("target",))
-    (build, params), (dt, substeps) = split(model), times
+    (build, params), (dt, substeps), (place, radius) = split(model), times, target or (None, 0.0)
+    terms = {name: term(envs.ObservationTermCfg, call) for name, call in observations.items()}
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(
             robots={"robot": EntityCfg(model=build, params=params)},
-            objects={} if target is None else {"target": marker(target_radius)},
+            objects={} if place is None else {"target": marker(radius)},
             ground=None,
         ),
         simulation=envs.SimulationCfg(dt=dt),
@@ -57,12 +58,8 @@ def suite_task(
         decimation=substeps,
         episode_length_s=EPISODE_STEPS * substeps * dt,
         actions={"controls": mdp.ActuatorActionCfg(clip=1.0)},
-        commands={} if target is None else {"target": target},
-        observations={
-            "policy": envs.ObservationGroupCfg(
-                terms={name: term(envs.ObservationTermCfg, call) for name, call in observations.items()}
-            )
-        },
+        commands={} if place is None else {"target": place},
+        observations={"policy": envs.ObservationGroupCfg(terms=terms)},
         rewards={"reward": term(envs.RewardTermCfg, reward, weight=1.0)},
         terminations={"time_out": envs.DoneTermCfg(mdp.time_out, time_out=True)},
         events={} if start is None else {"start": term(envs.EventTermCfg, start)},

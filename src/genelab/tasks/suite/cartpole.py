@@ -13,9 +13,7 @@ from genelab.tasks.suite.base import Call, small_control, suite_task, variant
 
 def _task(play: bool, reward: Call, start: Call) -> ManagerBasedRlEnvCfg:
     seen = {"position": position, "velocity": mdp.generalized_vel}
-    return suite_task(
-        "cartpole", play, times=(0.01, 1), observations=seen, reward=reward, start=start, indicator=reward is balanced
-    )
+    return suite_task("cartpole", play, (0.01, 1), seen, reward, start=start, indicator=reward is balanced)
 
 
 def position(env: ManagerBasedRlEnv) -> Tensor:

@@ -19,7 +19,7 @@ def run(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Run forwards as fast as possible. An episode starts from a random pose that has come to rest on the ground."""
     model = partial(cheetah, mass=14.0)
     seen = {"position": partial(mdp.joint_pos, skip=1), "velocity": mdp.generalized_vel}
-    return suite_task(model, play, times=(0.01, 1), observations=seen, reward=Fast, start=SettledStart, camera="side")
+    return suite_task(model, play, (0.01, 1), seen, Fast, start=SettledStart, camera="side")
 
 
 def cheetah(mass: Positive) -> mujoco.MjSpec:

@@ -35,17 +35,10 @@ def _task(
 ) -> ManagerBasedRlEnvCfg:
     felt = partial(mdp.touch, touch_sensors=TOUCH)
     ring = RingCommandCfg(middle=HINGE, plane="xz", low=(TIP, -math.pi), high=(TIP, math.pi), marker="target")
+    seen = {"position": position, "velocity": mdp.generalized_vel, "touch": felt, **(aim or {})}
+    target = (ring, radius) if aim else None
     return suite_task(
-        model,
-        play,
-        times=(0.005, 4),
-        observations={"position": position, "velocity": mdp.generalized_vel, "touch": felt, **(aim or {})},
-        reward=reward,
-        sensors=TOUCH,
-        target=ring if aim else None,
-        target_radius=radius,
-        indicator=bool(aim),
-        camera="cam0",
+        model, play, (0.005, 4), seen, reward, sensors=TOUCH, target=target, indicator=bool(aim), camera="cam0"
     )
 
 

@@ -18,22 +18,11 @@ RADII = 0.045
 
 def swim(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swim to a target with the mouth, upright. The fish starts turned anyhow, the target is anywhere around."""
-    return suite_task(
-        "fish",
-        play,
-        times=(0.002, 20),
-        observations={
-            "joint_angles": mdp.joint_pos,
-            "upright": upright,
-            "target": mouth_to_target,
-            "velocity": mdp.generalized_vel,
-        },
-        reward=near_target_and_upright,
-        start=start_anyhow,
-        target=PlaceCommandCfg(low=(-0.4, -0.4, 0.1), high=(0.4, 0.4, 0.3), marker="target"),
-        target_radius=0.04,
-        camera="tracking_top",
-    )
+    posture = {"joint_angles": mdp.joint_pos, "upright": upright}
+    seen = {**posture, "target": mouth_to_target, "velocity": mdp.generalized_vel}
+    target = PlaceCommandCfg(low=(-0.4, -0.4, 0.1), high=(0.4, 0.4, 0.3), marker="target"), 0.04
+    reward = near_target_and_upright
+    return suite_task("fish", play, (0.002, 20), seen, reward, start=start_anyhow, target=target, camera="tracking_top")
 
 
 def upright(env: ManagerBasedRlEnv) -> Tensor:

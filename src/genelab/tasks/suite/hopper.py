@@ -21,7 +21,7 @@ def _task(play: bool, reward: Call) -> ManagerBasedRlEnvCfg:
         "velocity": mdp.generalized_vel,
         "touch": partial(mdp.touch, touch_sensors=TOUCH),
     }
-    return suite_task("hopper", play, times=(0.005, 4), observations=seen, reward=reward, sensors=TOUCH, camera="cam0")
+    return suite_task("hopper", play, (0.005, 4), seen, reward, sensors=TOUCH, camera="cam0")
 
 
 def standing(env: ManagerBasedRlEnv, height: Interval = HEIGHT) -> Tensor:

@@ -15,22 +15,16 @@ LIMBS = ("left_hand", "left_foot", "right_hand", "right_foot")
 
 
 def _task(play: bool, speed: float) -> ManagerBasedRlEnvCfg:
-    return suite_task(
-        "humanoid",
-        play,
-        times=(0.005, 5),
-        observations={
-            "joint_angles": mdp.joint_pos,
-            "head_height": head_height,
-            "extremities": extremities,
-            "torso_vertical": torso_vertical,
-            "com_velocity": com_velocity,
-            "velocity": mdp.generalized_vel,
-        },
-        reward=partial(upright_at_speed, speed=speed),
-        start=None,
-        camera="side",
-    )
+    seen = {
+        "joint_angles": mdp.joint_pos,
+        "head_height": head_height,
+        "extremities": extremities,
+        "torso_vertical": torso_vertical,
+        "com_velocity": com_velocity,
+        "velocity": mdp.generalized_vel,
+    }
+    reward = partial(upright_at_speed, speed=speed)
+    return suite_task("humanoid", play, (0.005, 5), seen, reward, start=None, camera="side")
 
 
 stand = variant(_task, "Stand still. Every episode starts upright, a little above the ground.", speed=0.0)

@@ -18,7 +18,7 @@ def swingup(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swing the pole up and hold it. The motor is too weak to lift it at once; only an upright pole is rewarded."""
     seen = {"orientation": orientation, "velocity": mdp.generalized_vel}
     start = partial(mdp.ScatterJoints, circle=(0.0, math.pi))
-    return suite_task("pendulum", play, times=(0.01, 2), observations=seen, reward=upright, start=start, indicator=True)
+    return suite_task("pendulum", play, (0.01, 2), seen, upright, start=start, indicator=True)
 
 
 def orientation(env: ManagerBasedRlEnv) -> Tensor:

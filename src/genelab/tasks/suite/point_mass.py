@@ -11,7 +11,7 @@ from genelab.tasks.suite.base import length, small_control, suite_task
 def easy(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Bring the mass to the target in the middle and hold it there with little control."""
     seen = {"position": mdp.joint_pos, "velocity": mdp.generalized_vel}
-    return suite_task("point_mass", play, times=(0.02, 1), observations=seen, reward=near_target)
+    return suite_task("point_mass", play, (0.02, 1), seen, near_target)
 
 
 def near_target(env: ManagerBasedRlEnv, radius: Positive = 0.015) -> Tensor:

@@ -19,16 +19,9 @@ def easy(play: bool = False, radius: float = 0.05) -> ManagerBasedRlEnvCfg:
     """Bring the finger to a large target, which is elsewhere in every episode."""
     low, high = (0.05, 0.0), (0.2, 2.0 * math.pi)
     ring = RingCommandCfg(middle=(0.0, 0.0, 0.01), plane="xy", low=low, high=high, marker="target")
-    return suite_task(
-        "reacher",
-        play,
-        times=(0.005, 4),
-        observations={"position": mdp.joint_pos, "to_target": to_target, "velocity": mdp.generalized_vel},
-        reward=partial(reached, radii=radius + FINGER),
-        target=ring,
-        target_radius=radius,
-        indicator=True,
-    )
+    seen = {"position": mdp.joint_pos, "to_target": to_target, "velocity": mdp.generalized_vel}
+    reward = partial(reached, radii=radius + FINGER)
+    return suite_task("reacher", play, (0.005, 4), seen, reward, target=(ring, radius), indicator=True)
 
 
 hard = variant(easy, "Bring the finger to a small target, which is elsewhere in every episode.", radius=0.015)

@@ -23,17 +23,10 @@ def swimmer6(play: bool = False) -> ManagerBasedRlEnvCfg:
     """Swim to a target with the nose. The target is elsewhere in every episode, sometimes near."""
     low, high = (-2.0, -2.0, 0.05), (2.0, 2.0, 0.05)
     place = PlaceCommandCfg(low=low, high=high, near_share=0.2, near_size=0.15, marker="target")
-    joints = partial(mdp.joint_pos, skip=3)
+    joints, model = partial(mdp.joint_pos, skip=3), partial(chain, links=6)
+    seen = {"joints": joints, "to_target": nose_to_target, "body_velocities": body_velocities}
     return suite_task(
-        partial(chain, links=6),
-        play,
-        times=(0.003, 10),
-        observations={"joints": joints, "to_target": nose_to_target, "body_velocities": body_velocities},
-        reward=near_target,
-        target=place,
-        target_radius=RADIUS,
-        indicator=True,
-        camera="tracking1",
+        model, play, (0.003, 10), seen, near_target, target=(place, RADIUS), indicator=True, camera="tracking1"
     )
 
 

@@ -16,7 +16,7 @@ def stand(play: bool = False, speed: float = 0.0) -> ManagerBasedRlEnvCfg:
     """Stand up and stay upright. Episodes start in random poses."""
     seen = {"orientations": orientations, "height": height, "velocity": mdp.generalized_vel}
     reward = partial(upright_at_speed, speed=speed)
-    return suite_task("walker", play, times=(0.0025, 10), observations=seen, reward=reward, camera="side")
+    return suite_task("walker", play, (0.0025, 10), seen, reward, camera="side")
 
 
 walk = variant(stand, "Walk forwards, upright. Episodes start in random poses.", speed=1.0)
