@@ -250,12 +250,9 @@ def _terrain(model: mujoco.MjModel, geom: int) -> gs.morphs.Terrain:
     rows, columns, start = model.hfield_nrow[k], model.hfield_ncol[k], model.hfield_adr[k]
     x, y, top, _ = model.hfield_size[k]
     heights = model.hfield_data[start : start + rows * columns].reshape(rows, columns).T * top
+    step, corner = float(2 * x / (columns - 1)), tuple(model.geom_pos[geom] - (x, y, 0))
     return gs.morphs.Terrain(
-        height_field=heights,
-        horizontal_scale=float(2 * x / (columns - 1)),
-        vertical_scale=1.0,
-        pos=tuple(model.geom_pos[geom] - (x, y, 0)),
-        visualization=False,
+        height_field=heights, horizontal_scale=step, vertical_scale=1.0, pos=corner, visualization=False
     )
 
 
@@ -266,12 +263,10 @@ def _find_geoms(model: mujoco.MjModel, links: list[Any], terrains: dict[int, Any
     place, turn and size of the geom it stands for.
     """
     solid = np.flatnonzero(model.geom_contype | model.geom_conaffinity).tolist()
-    rest = [iter(link.geoms) for link in links]
-    found: list[Any] = [
-        terrains[i].geoms[0] if i in terrains else next(rest[model.geom_bodyid[i]], None) for i in solid
-    ]
+    own = [iter(link.geoms) for link in links]
+    found: list[Any] = [terrains[i].geoms[0] if i in terrains else next(own[model.geom_bodyid[i]], None) for i in solid]
     wrong = [f"'{model.geom(i).name}'" for i, geom in zip(solid, found, strict=True) if not _is_geom(model, i, geom)]
-    extra = [f"one more of '{link.name}'" for link, geoms in zip(links, rest, strict=True) for _ in geoms]
+    extra = [f"one more of '{link.name}'" for link, geoms in zip(links, own, strict=True) for _ in geoms]
     if wrong or extra:
         raise UserError(f"engine 'genesis' has other geoms than the scene: {', '.join(wrong + extra)}")
     return solid, [geom.idx for geom in found]

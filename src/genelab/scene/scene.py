@@ -158,14 +158,9 @@ class Scene:
 
 def _add_light(body: mujoco.MjsBody) -> None:
     """Shadows are drawn around the point that the light shines at: it goes with the body."""
-    body.add_light(
-        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-        mode=mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM,
-        pos=[-1.2, -2, 4],
-        dir=[0.3, 0.5, -1],
-        diffuse=[0.45, 0.45, 0.45],
-        specular=[0.1, 0.1, 0.1],
-    )
+    kind, mode = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM
+    light = body.add_light(type=kind, mode=mode, pos=[-1.2, -2, 4], dir=[0.3, 0.5, -1])
+    light.diffuse, light.specular = [0.45, 0.45, 0.45], [0.1, 0.1, 0.1]
 
 
 def _add_ground(spec: mujoco.MjSpec, cfg: GroundCfg, terrain: Terrain | None) -> None:

@@ -13,7 +13,6 @@ from genelab.core.ranges import NonNegative
 from genelab.core.registry import load
 
 Side = Literal["geom", "body", "subtree"]
-
 _KINDS = {"geom": mujoco.mjtObj.mjOBJ_GEOM, "body": mujoco.mjtObj.mjOBJ_BODY, "subtree": mujoco.mjtObj.mjOBJ_XBODY}
 
 
@@ -63,14 +62,9 @@ class ContactSensorCfg(SensorCfg):
         if self.other:
             _require(spec, self.other_kind, self.other, f"other of sensor '{name}'")
         data_bits, net_force = 1 << mujoco.mjtConDataField.mjCONDATA_FORCE.value, 3
+        settings = {"type": mujoco.mjtSensor.mjSENS_CONTACT, "intprm": [data_bits, net_force, 1]}
         for side, compiled in zip(self.sides, self.compiled_names(name), strict=True):
-            sensor = spec.add_sensor(
-                name=compiled,
-                type=mujoco.mjtSensor.mjSENS_CONTACT,
-                objtype=_KINDS[self.kind],
-                objname=side,
-                intprm=[data_bits, net_force, 1],
-            )
+            sensor = spec.add_sensor(name=compiled, objtype=_KINDS[self.kind], objname=side, **settings)
             if self.other:
                 sensor.reftype, sensor.refname = _KINDS[self.other_kind], self.other
 

@@ -22,7 +22,6 @@ MIXED = (
     *("rough", "rough", "slope_up", "slope_down"),
 )
 """The columns of the reference grid."""
-
 Height = Annotated[float, Range(0, 100)]
 MOST_SAMPLES = 25_000_000
 """Of a height field: 100 MB."""

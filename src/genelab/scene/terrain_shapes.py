@@ -14,7 +14,6 @@ NUM_BOXES, BOX_SIDE = 20, (0.4, 1.0)
 ROUGH_STEP, ROUGH_FEATURE = 0.02, 0.2
 STONE, HOLE_DEPTH, GAP_PERIOD = 0.6, 0.5, 1.0
 WAVES, FADE = 4, 0.5
-
 SIZES: dict[str, tuple[float, float]] = {
     "stairs": (0.03, 0.13),
     "boxes": (0.03, 0.11),
@@ -26,14 +25,7 @@ SIZES: dict[str, tuple[float, float]] = {
 }
 """At difficulty 0 and 1: height of a stair, highest box, largest offset of rough ground, rise over run of a slope,
 half height of waves, distance between stepping stones, width of gaps. For robots of the size of a Go1."""
-
-LARGE_SIZES: dict[str, tuple[float, float]] = {
-    **SIZES,
-    "stairs": (0.05, 0.23),
-    "boxes": (0.05, 0.2),
-    "rough": (0.02, 0.1),
-    "slope": (0.0, 0.4),
-}
+LARGE_SIZES = SIZES | {"stairs": (0.05, 0.23), "boxes": (0.05, 0.2), "rough": (0.02, 0.1), "slope": (0.0, 0.4)}
 """For robots of the size of a G1."""
 
 

@@ -13,7 +13,6 @@ HINGE_HEIGHT = 0.05
 """Height of the first hinge above the cart's centre, metres."""
 MIRROR = MirrorTable(swap=(), flip=".*", axis="x")
 """Seen in a mirror across the rail, all joints go the other way."""
-
 _POLE_COLORS = ("0.85 0.37 0.22 1", "0.93 0.66 0.20 1")
 
 
