@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from genelab.cli.options import option
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.registry import tasks
 from genelab.core.table import Table
 from genelab.engines import ENGINES
@@ -33,25 +33,19 @@ def list_things(
 
     Example: genelab list tasks --tag pendulum
     """
-    if kind not in KINDS:
-        raise unknown("kind", kind, KINDS)
+    require_known("kind", kind, KINDS)
     if tag is not None and kind != "tasks":
         raise UserError("--tag goes with 'list tasks'")
     if kind == "tasks":
-        say(_tasks(tag))
+        known = tasks().values()
+        if tag is not None:
+            require_known("tag", tag, {each for spec in known for each in spec.tags})
+        chosen = [spec for spec in known if tag is None or tag in spec.tags]
+        rows = [(spec.id, ", ".join(spec.agents) or "-", ", ".join(spec.tags), spec.summary) for spec in chosen]
+        say(Table(("task", "backends", "tags", "summary"), rows))
     elif kind == "robots":
         say(Table(("robot", "model", "summary"), [(name, *about) for name, about in ROBOTS.items()]))
     else:
-        known = ENGINES if kind == "engines" else BACKENDS
-        rows = [(c.name, "yes" if c.installed else f"no: {c.install}", c.summary) for c in known.values()]
+        parts = (ENGINES if kind == "engines" else BACKENDS).values()
+        rows = [(part.name, "yes" if part.installed else f"no: {part.install}", part.summary) for part in parts]
         say(Table((kind.removesuffix("s"), "installed", "summary"), rows))
-
-
-def _tasks(tag: str | None) -> Table:
-    known = tasks()
-    tags = {t for spec in known.values() for t in spec.tags}
-    if tag is not None and tag not in tags:
-        raise unknown("tag", tag, tags)
-    chosen = [spec for spec in known.values() if tag is None or tag in spec.tags]
-    rows = [(spec.id, ", ".join(spec.agents) or "-", ", ".join(spec.tags), spec.summary) for spec in chosen]
-    return Table(("task", "backends", "tags", "summary"), rows)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.registry import tasks
 from genelab.engines import ENGINES
 from genelab.experiment.launch import LAUNCHERS
@@ -60,8 +60,7 @@ Port = Annotated[int | None, option("Serve the page at this port (the first free
 
 def is_ray(launcher: str, address: str | None) -> bool:
     """Whether a cluster is asked for."""
-    if launcher not in LAUNCHERS:
-        raise unknown("launcher", launcher, LAUNCHERS)
+    require_known("launcher", launcher, LAUNCHERS)
     if address is not None and launcher != "ray":
         raise UserError("--address goes with --launcher ray")
     return launcher == "ray"

@@ -24,7 +24,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.envs.cfg import ManagerBasedRlEnvCfg
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
@@ -84,9 +84,10 @@ class GymVectorEnv(VectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         render_mode: str | None = None,
     ):
-        if isinstance(autoreset_mode, str) and autoreset_mode not in AutoresetMode.__members__:
-            raise unknown("autoreset_mode", autoreset_mode, AutoresetMode.__members__)
-        mode = AutoresetMode[autoreset_mode] if isinstance(autoreset_mode, str) else autoreset_mode
+        mode = autoreset_mode
+        if isinstance(mode, str):
+            require_known("autoreset_mode", mode, AutoresetMode.__members__)
+            mode = AutoresetMode[mode]
         if mode is AutoresetMode.SAME_STEP and not cfg.auto_reset:
             mode = AutoresetMode.DISABLED
         cfg.auto_reset = mode is AutoresetMode.SAME_STEP
@@ -107,8 +108,7 @@ class GymVectorEnv(VectorEnv):
         Worlds have no seeds of their own: one seed, or one made from all that are given, fixes them together.
         """
         for name in options or {}:
-            if name != RESET_MASK:
-                raise unknown("option of reset", name, [RESET_MASK])
+            require_known("option of reset", name, [RESET_MASK])
         mask = (options or {}).get(RESET_MASK)
         chosen = None if mask is None else self._worlds(mask)
         drawn = self._seed.next(self._one_seed(seed))

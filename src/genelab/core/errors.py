@@ -1,7 +1,7 @@
 """Errors that are the user's to fix: one line, the nearest valid name, exit code 2."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,3 +47,9 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     names = sorted(valid)
     some = f"there is {', '.join(names)}" if len(names) <= 8 else f"there are {len(names)}: {', '.join(names[:5])}, …"
     return UserError(f"unknown {kind} '{name}'{hint(name, names) or (f' ({some})' if names else '')}")
+
+
+def require_known(kind: str, name: str, valid: Collection[str]) -> None:
+    """Raise that error unless the name is among the valid ones."""
+    if name not in valid:
+        raise unknown(kind, name, valid)

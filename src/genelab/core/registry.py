@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 
 ENTRY_POINT_GROUP = "genelab.tasks"
 
@@ -54,8 +54,7 @@ class TaskSpec:
         if not self.agents:
             raise UserError(f"task '{self.id}' has no agent config: it can be played, not trained")
         name = backend or next(iter(self.agents))
-        if name not in self.agents:
-            raise unknown(f"backend of task '{self.id}'", name, self.agents)
+        require_known(f"backend of task '{self.id}'", name, self.agents)
         return load(self.agents[name])()
 
     def preset_names(self, backend: str | None = None) -> list[str]:
@@ -65,8 +64,7 @@ class TaskSpec:
     def preset(self, name: str, backend: str | None = None) -> dict[str, Any]:
         """The changes that preset `name` makes to the task's configs, with the agent of `backend`."""
         presets = self._presets(backend)
-        if name not in presets:
-            raise unknown(f"preset of task '{self.id}'", name, presets)
+        require_known(f"preset of task '{self.id}'", name, presets)
         return presets[name]
 
     def _presets(self, backend: str | None) -> dict[str, dict[str, Any]]:
@@ -103,8 +101,7 @@ def tasks() -> dict[str, TaskSpec]:
 def find(task_id: str) -> TaskSpec:
     """The task called `task_id`; an unknown name is an error that gives the nearest one."""
     known = tasks()
-    if task_id not in known:
-        raise unknown("task", task_id, known)
+    require_known("task", task_id, known)
     return known[task_id]
 
 
@@ -152,8 +149,7 @@ class NotInstalledError(UserError):
 
 def find_installed(kind: str, name: str, table: Mapping[str, Component]) -> Component:
     """The component of this name; an error that names the nearest one, or says how to install it."""
-    if name not in table:
-        raise unknown(kind, name, table)
+    require_known(kind, name, table)
     if not table[name].installed:
         raise NotInstalledError(f"{kind} '{name}' is not installed: {table[name].install}")
     return table[name]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import mujoco
 import numpy as np
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.overrides import show
 from genelab.core.ranges import NonNegative, Positive, Range
 
@@ -66,8 +66,7 @@ class PhysicsOptionsCfg:
 
     def validate(self) -> None:
         for flag in (*self.disable, *self.enable):
-            if flag not in FLAGS:
-                raise unknown("flag", flag, FLAGS)
+            require_known("flag", flag, FLAGS)
         if both := set(self.disable) & set(self.enable):
             raise UserError(f"disable and enable both name {', '.join(sorted(both))}")
 

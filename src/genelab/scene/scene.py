@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from genelab.core.config import HasParams
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.ranges import NonNegative
 from genelab.scene.layout import EntityLayout, name_parts
 from genelab.scene.options import OptionCollector, PhysicsOptionsCfg
@@ -135,8 +135,7 @@ class Scene:
                 self._set_keyframe(qpos, cfg, located)
             index = dict(zip(located.joint_names, located.qpos_ids, strict=True))
             for joint, value in cfg.joint_pos.items():
-                if joint not in index:
-                    raise unknown(f"joint of '{name}' in its joint_pos", joint, index)
+                require_known(f"joint of '{name}' in its joint_pos", joint, index)
                 qpos[index[joint]] = value
         return qpos
 
@@ -145,8 +144,7 @@ class Scene:
         prefix = f"{layout.name}/"
         keys = [self.model.key(i).name for i in range(self.model.nkey)]
         own = [key.removeprefix(prefix) for key in keys if key.startswith(prefix)]
-        if cfg.keyframe not in own:
-            raise unknown(f"keyframe of '{layout.name}'", str(cfg.keyframe), own)
+        require_known(f"keyframe of '{layout.name}'", str(cfg.keyframe), own)
         key = self.model.key_qpos[keys.index(f"{prefix}{cfg.keyframe}")]
         for ids in (layout.qpos_ids, layout.ball_qpos):
             qpos[ids] = key[ids]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import mujoco
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.ranges import NonNegative
 from genelab.core.registry import load
 
@@ -79,9 +79,7 @@ class ContactSensorCfg(SensorCfg):
 def _require(spec: mujoco.MjSpec, kind: Side, part: str, what: str) -> None:
     """Raise unless a model has a part of a kind and name."""
     word, parts = ("geom", spec.geoms) if kind == "geom" else ("body", spec.bodies)
-    names = [part.name for part in parts if part.name]
-    if part not in names:
-        raise unknown(f"{word} as {what}", part, names)
+    require_known(f"{word} as {what}", part, [part.name for part in parts if part.name])
 
 
 def columns(model: mujoco.MjModel, names: list[str]) -> slice:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.ranges import NonNegative, NotEmpty, Positive, Range, Seed
 from genelab.core.rng import derive_seed
 from genelab.scene.terrain_shapes import SHAPES, SIZES, Square, size_name
@@ -74,8 +74,7 @@ class TerrainCfg:
         if along * across > MOST_SAMPLES:
             raise UserError(f"horizontal is too small: the height field would have {along} x {across} samples")
         for shape in self.columns:
-            if shape not in SHAPES:
-                raise unknown("shape in columns", shape, SHAPES)
+            require_known("shape in columns", shape, SHAPES)
             if shape != "flat" and size_name(shape) not in self.sizes:
                 raise UserError(f"sizes has no entry '{size_name(shape)}', which column '{shape}' needs")
 

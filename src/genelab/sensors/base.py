@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, about, unknown
+from genelab.core.errors import UserError, about, require_known
 from genelab.core.ranges import CountOrZero
 from genelab.core.rng import Streams
 from genelab.core.stored_config import stored
@@ -164,8 +164,7 @@ class Sensors(Mapping[str, Sensor]):
                 self._sensors[name] = sensor.build(name, host)
 
     def __getitem__(self, name: str) -> Sensor:
-        if name not in self._sensors:
-            raise unknown("sensor", name, self._sensors)
+        require_known("sensor", name, self._sensors)
         return self._sensors[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -215,13 +214,12 @@ class BodyFrame:
         if not entities:
             raise UserError("there is no robot that the sensor could sit on")
         name, _, part = body.partition("/") if body else (next(iter(entities)), "", "")
-        if name not in entities:
-            raise unknown("entity of the sensor's body", name, entities)
+        require_known("entity of the sensor's body", name, entities)
         entity = entities[name]
-        if part and part not in entity.body_names:
-            raise unknown(f"body of '{name}'", part, entity.body_names)
-        number = entity.body_names.index(part) if part else 0
-        self.name = f"{name}/{entity.body_names[number]}"
+        part = part or entity.body_names[0]
+        require_known(f"body of '{name}'", part, entity.body_names)
+        number = entity.body_names.index(part)
+        self.name = f"{name}/{part}"
         """As ``entity/body``."""
         self.body_id = int(entity.body_ids[number])
         """In the compiled model."""

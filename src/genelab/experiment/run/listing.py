@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.ranges import finite
 from genelab.core.run_files import RUN_FILE
 from genelab.core.table import Table
@@ -22,8 +22,7 @@ def list_runs(directory: Path, sort: str = "age") -> tuple[list[dict[str, Any]],
     ``return`` comes with the half width of its 95 % ``interval`` and where it was ``measured``: by ``genelab eval``, in
     the last evaluation during training, or in the last training episodes. ``age`` is the time since the start, in s.
     """
-    if sort not in COLUMNS:
-        raise unknown("column", sort, COLUMNS)
+    require_known("column", sort, COLUMNS)
     if not directory.is_dir():
         raise UserError(f"there is no directory '{directory}'")
     records, notes = [], []

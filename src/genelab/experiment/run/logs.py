@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from genelab.core.errors import UserError, reason, unknown
+from genelab.core.errors import UserError, reason, require_known
 from genelab.core.files import json_line, read_json, write_text
 from genelab.core.registry import NotInstalledError
 from genelab.core.run_files import BEST_META_FILE, EVALUATIONS_FILE, METRICS_FILE, read_iterations
@@ -75,8 +75,7 @@ def open_wandb(directory: Path, meta: dict[str, Any]) -> Any:
 
 def check_logger(name: str) -> None:
     """Raise a `UserError` if there is no such logger, or if it is not installed."""
-    if name not in LOGGERS:
-        raise unknown("logger", name, LOGGERS)
+    require_known("logger", name, LOGGERS)
     if name == "wandb" and importlib.util.find_spec("wandb") is None:
         raise NotInstalledError("logger 'wandb' is not installed: pip install 'genelab[wandb]'")
 
