@@ -12,10 +12,8 @@ from genelab.envs import ManagerBasedEnv
 def open_viewer(env: ManagerBasedEnv, realtime: bool = False) -> "NativeViewer":
     """MuJoCo's own viewer on world 0. `realtime` slows the caller down to the speed of the simulated world."""
     if not (has_display() and _opens_windows()):
-        raise UserError(
-            "there is no display to open a window on: use --headless; 'play' also has --viewer web and --video FILE, "
-            "and 'genelab watch' follows a training"
-        )
+        others = "'play' also has --viewer web and --video FILE, and 'genelab watch' follows a training"
+        raise UserError(f"there is no display to open a window on: use --headless; {others}")
     return NativeViewer(env, realtime)
 
 

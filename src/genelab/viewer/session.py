@@ -20,7 +20,6 @@ HISTORY = 250
 """Control steps that plots show."""
 PUSH = 1.0
 """Largest velocity of a push, m/s or rad/s."""
-
 Plots = dict[str, dict[str, np.ndarray]]
 """Title to name to values of each line, x first."""
 

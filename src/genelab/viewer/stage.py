@@ -27,15 +27,11 @@ COMMAND, FORCE, SCAN, GROUND = (38, 178, 76), (220, 60, 50), (30, 110, 200), (16
 ROOT = "/worlds"
 GROUPS = 3
 """Geoms of the first groups are shown, as MuJoCo's own viewer does."""
-
 TILE = 80
 """Height fields are cut into squares of this many intervals, so that only what lies near a robot is sent."""
-
 Mesh = tuple[np.ndarray, np.ndarray]
 """Vertices (V, 3) and faces (F, 3)."""
-
 Colour = tuple[float, ...]
-
 _KIND = mujoco.mjtGeom
 
 
@@ -157,17 +153,10 @@ class Stage:
         ]
         found = parts(self._model, set(env.engine.markers))
         self._parts = [(part, self._add_part(f"{ROOT}/part_{i}", part)) for i, part in enumerate(found)]
-        for geom in np.flatnonzero(self._model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).tolist():
-            self._scene.add_grid(
-                f"{ROOT}/plane_{geom}",
-                width=400.0,
-                height=400.0,
-                fade_distance=40.0,
-                plane_color=GROUND,
-                plane_opacity=1.0,
-                position=self._model.geom_pos[geom],
-                wxyz=self._model.geom_quat[geom],
-            )
+        grid = partial(scene.add_grid, width=400.0, height=400.0, fade_distance=40.0, plane_color=GROUND)
+        for geom in np.flatnonzero(self._model.geom_type == _KIND.mjGEOM_PLANE).tolist():
+            placed = {"position": self._model.geom_pos[geom], "wxyz": self._model.geom_quat[geom]}
+            grid(f"{ROOT}/plane_{geom}", plane_opacity=1.0, **placed)
         lines, points = np.zeros((0, 2, 3)), np.zeros((0, 3))
         self._tips = scene.add_arrows(f"{ROOT}/tips", lines, COMMAND, shaft_radius=0.015, head_radius=0.04)
         self._bends = scene.add_line_segments(f"{ROOT}/bends", lines, COMMAND, thickness=0.03)
@@ -208,17 +197,11 @@ class Stage:
         return np.array([(-(i // columns), i % columns, 0) for i in range(self.shown)]) * spacing
 
     def _add_part(self, name: str, part: Part) -> Any:
+        turned = np.tile((1.0, 0.0, 0.0, 0.0), (self.shown, 1))
         *colour, opacity = part.colour
-        return self._scene.add_batched_meshes_simple(
-            name,
-            *part.mesh,
-            np.tile((1.0, 0.0, 0.0, 0.0), (self.shown, 1)),
-            self._offsets,
-            batched_colors=tuple(round(255 * value) for value in colour),
-            opacity=opacity if opacity < 1.0 else None,
-            lod="off",
-            side="double",
-        )
+        look = {"batched_colors": tuple(round(255 * value) for value in colour), "lod": "off", "side": "double"}
+        look["opacity"] = opacity if opacity < 1.0 else None
+        return self._scene.add_batched_meshes_simple(name, *part.mesh, turned, self._offsets, **look)
 
     def _ground_at(self, place: np.ndarray) -> float:
         terrain = self._session.env.terrain

@@ -17,7 +17,6 @@ PATIENCE = 0.02
 """Seconds between two looks at what was asked, while the worlds stand still."""
 SPEEDS = {"0.1": 0.1, "0.25": 0.25, "0.5": 0.5, "1": 1.0, "2": 2.0, "4": 4.0, "as fast as possible": math.inf}
 COLOURS = ("#33658a", "#e4572e", "#2a9d5c", "#b5179e", "#f2a900", "#17a2b8", "#6d4c41", "#7a7f87")
-
 Curves = Callable[[], Plots]
 """Reads what changes beside the worlds. Called `TEXT_RATE` times a second between two steps, for the same titles."""
 
@@ -174,7 +173,6 @@ class Panel:
 
     def _add_plot(self, title: str, lines: dict[str, np.ndarray]) -> Any:
         series = [{"label": name, "stroke": COLOURS[i % len(COLOURS)], "width": 1} for i, name in enumerate(lines, -1)]
+        look = {"scales": {"x": {"time": False}}, "legend": {"show": True}, "height": 260}
         with self._gui.add_folder(title):
-            return self._gui.add_uplot(
-                tuple(lines.values()), tuple(series), scales={"x": {"time": False}}, legend={"show": True}, height=260
-            )
+            return self._gui.add_uplot(tuple(lines.values()), tuple(series), **look)
