@@ -10,24 +10,20 @@ from genelab.core.errors import UserError
 from genelab.core.table import Table
 from genelab.experiment.console import say
 
+POLICY = "A checkpoint, a run directory or 'bundled'; the newest local or the bundled policy by default."
+OUT = Path("sim2sim")
+
 
 def sim2sim(
     ctx: typer.Context,
     task: Task,
-    checkpoint: Annotated[
-        str | None,
-        argument(
-            "A checkpoint, a run directory or 'bundled'; the newest local or the bundled policy by default.", "CKPT"
-        ),
-    ] = None,
+    checkpoint: Annotated[str | None, argument(POLICY, "CKPT")] = None,
     runs: Annotated[list[str] | None, argument("More policies to test, with --matrix.", "RUN")] = None,
     engines: Annotated[
         list[str] | None, option("Compare these engines, with commas between them (mujoco,genesis).")
     ] = None,
     episodes: Annotated[int, typer.Option(help="Run this many episodes in each engine.")] = 32,
-    out: Annotated[Path, typer.Option(help="Write sim2sim.json and sim2sim.html into this directory.")] = Path(
-        "sim2sim"
-    ),
+    out: Annotated[Path, typer.Option(help="Write sim2sim.json and sim2sim.html into this directory.")] = OUT,
     margin: Annotated[float | None, option("Ignore differences in return up to this (1 % of the mean return).")] = None,
     seed: Annotated[int, typer.Option(help="Fix initial states, noise, commands and pushes.")] = 0,
     pushes: Annotated[bool, typer.Option("--pushes/--no-pushes", help="Push the robot as in training, or not.")] = True,

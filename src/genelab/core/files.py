@@ -119,10 +119,8 @@ def unsealed(record: dict[str, Any], where: str) -> dict[str, Any]:
     content = {name: value for name, value in record.items() if name != KEY}
     fits = checksum(content) == record[KEY] if KEY in record else not _ends_like_a_checksum(record)
     if not fits:
-        raise UserError(
-            f"{where} is damaged or was changed: its checksum does not fit "
-            f'(if you changed it on purpose, remove the entry "{KEY}")'
-        )
+        remedy = f'if you changed it on purpose, remove the entry "{KEY}"'
+        raise UserError(f"{where} is damaged or was changed: its checksum does not fit ({remedy})")
     return content
 
 

@@ -28,10 +28,9 @@ def import_mujoco() -> None:
     except Exception as error:  # a word that it does not know, or whatever a missing library leads to
         if not os.environ.get(VARIABLE):
             raise
-        raise UserError(
-            f"MuJoCo cannot be loaded with {VARIABLE}={os.environ[VARIABLE]} ({reason(error)}): "
-            "unset it, or use egl, osmesa, glfw or disable"
-        ) from error
+        chosen = f"{VARIABLE}={os.environ[VARIABLE]}"
+        remedy = "unset it, or use egl, osmesa, glfw or disable"
+        raise UserError(f"MuJoCo cannot be loaded with {chosen} ({reason(error)}): {remedy}") from error
 
 
 def no_pictures(error: Exception) -> UserError:
@@ -43,9 +42,8 @@ def no_pictures(error: Exception) -> UserError:
         why = f"{VARIABLE}={chosen} needs a display, and there is none"
     else:
         why = f"{f'{VARIABLE}={chosen}' if chosen else 'OpenGL'} does not work ({reason(error)})"
-    return UserError(
-        f"cannot draw pictures: {why}; use {VARIABLE}=egl (of libegl1) or {VARIABLE}=osmesa (of libosmesa6)"
-    )
+    remedy = f"use {VARIABLE}=egl (of libegl1) or {VARIABLE}=osmesa (of libosmesa6)"
+    return UserError(f"cannot draw pictures: {why}; {remedy}")
 
 
 def _loads(library: str) -> bool:

@@ -113,8 +113,7 @@ def check_read(roots: dict[str, Any], changes: Iterable[Change], unused: dict[st
 
 def coerce(value: Any, declared: Any, path: str) -> Any:
     """`value` (a user's string, or a ready value) as `declared`, or a `UserError` that names the path."""
-    options = members(declared)
-    if isinstance(value, str) and str in options and "," not in value and value.lower() != "none":
+    if isinstance(value, str) and str in members(declared) and "," not in value and value.lower() != "none":
         return value  # of text or list of texts, one word is text
     try:
         return fit(value, declared, typed=True)

@@ -174,10 +174,8 @@ def _definition(reference: Any) -> Any:
     if match is None:
         raise UserError(f"{reprlib.repr(reference)} is not a reference such as 'module:name'")
     module, name = match.groups()
-    refused = UserError(
-        f"'{reference}' is refused: a file may name only config classes, terms and builders "
-        "of genelab and of packages with registered tasks"
-    )
+    allowed = "config classes, terms and builders of genelab and of packages with registered tasks"
+    refused = UserError(f"'{reference}' is refused: a file may name only {allowed}")
     if not _may_be_named(module):
         raise refused
     try:

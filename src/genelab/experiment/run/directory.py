@@ -51,9 +51,8 @@ class Run:
     def create(cls, directory: Path, meta: dict[str, Any], env_cfg: Any, agent_cfg: Any) -> "Run":
         """Make the directory and write down what is about to be run."""
         if (directory / RUN_FILE).exists():
-            raise UserError(
-                f"'{directory}' already holds a run: continue it with --resume, or choose another --log-dir"
-            )
+            remedy = "continue it with --resume, or choose another --log-dir"
+            raise UserError(f"'{directory}' already holds a run: {remedy}")
         run = cls(directory, meta)
         run._created = all(path.name == LOCK_FILE for path in directory.glob("*"))
         try:

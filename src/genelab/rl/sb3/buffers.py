@@ -21,10 +21,8 @@ from genelab.rl.timestep import filled_rows
 
 OBSERVATION, ACHIEVED, DESIRED = "observation", "achieved_goal", "desired_goal"
 """sb3's names for the parts of a goal-conditioned observation."""
-
 Observation = np.ndarray | dict[str, np.ndarray]
 Tensors = Tensor | dict[str, Tensor]
-
 _CUT_OFF: dict[str, Any] = {"TimeLimit.truncated": True}
 _NOTHING: dict[str, Any] = {}
 

@@ -204,9 +204,8 @@ class Sb3Learner(TimestepLearner):
         demos = read_demos(path, self.infos["task"], self.env, self._groups)
         buffer, steps = self.alg.replay_buffer, len(demos["actions"])
         if steps > buffer.buffer_size:
-            raise UserError(
-                f"'{path}' has {steps} steps per world, agent.off_policy.buffer_size room for {buffer.buffer_size}"
-            )
+            room = f"agent.off_policy.buffer_size room for {buffer.buffer_size}"
+            raise UserError(f"'{path}' has {steps} steps per world, {room}")
         actions = (demos["actions"] / self.agent_cfg.off_policy.action_range).clamp(-1.0, 1.0)
         flags = demos["rewards"], demos["terminated"], demos["truncated"]
         for step in range(steps):
