@@ -244,7 +244,7 @@ class _Seed:
 def _config(task: str, num_envs: int, play: bool, preset: str, overrides: Overrides | None) -> ManagerBasedRlEnvCfg:
     changes = list((overrides or {}).items())
     setup = resolve(task, play=play, preset=preset, overrides=changes, unused=_NOT_HERE)
-    if not setup.trains:
+    if not isinstance(setup.env_cfg, ManagerBasedRlEnvCfg):
         raise UserError(f"'{task}' is a scene to play back, not a task to learn")
     setup.env_cfg.num_envs = num_envs
     return setup.env_cfg

@@ -11,7 +11,7 @@ from genelab.core.overrides import Change, check_read, configs, leaves, show, va
 from genelab.core.overrides import apply as apply_overrides
 from genelab.core.registry import TaskSpec, find
 from genelab.core.stored_config import from_dict
-from genelab.envs import ManagerBasedRlEnvCfg, RampCfg, SimulationCfg
+from genelab.envs import RampCfg, SimulationCfg
 
 Overrides = Sequence[tuple[str, str]]
 """Dotted paths and values, as a user types them."""
@@ -46,11 +46,6 @@ class Setup:
     def roots(self) -> dict[str, Any]:
         roots = {"env": self.env_cfg}
         return roots if self.agent_cfg is None else {**roots, "agent": self.agent_cfg}
-
-    @property
-    def trains(self) -> bool:
-        """Whether the task is a learning task, rather than a scene to play back."""
-        return isinstance(self.env_cfg, ManagerBasedRlEnvCfg)
 
     def env_changes(self) -> dict[str, Any]:
         """What preset and user changed about the task itself: a policy trained so must be evaluated so."""
