@@ -91,9 +91,7 @@ class GenesisEngine(Engine):
             return view(self._solver.dyn_info.dofs.act_gain)[:, self._act_dofs] / self._gear
         if name == "actuator_kd":
             return -view(self._solver.dyn_info.dofs.act_bias)[:, self._act_dofs, 2] / self._gear**2
-        if name == "geom_friction":
-            return self._friction.clone()
-        return self._solver.get_gravity().clone()
+        return (self._friction if name == "geom_friction" else self._solver.get_gravity()).clone()
 
     def _write_model_field(self, name: str, env_ids: Tensor, values: Tensor) -> None:
         with no_traces():

@@ -121,11 +121,8 @@ def _golden(recording: Recording, deployed: Deployed) -> list[dict[str, Any]]:
     first_episode = int(recording.starts[:, 0].nonzero()[1])
     chosen = range(min(GOLDEN_PAIRS, first_episode)) if recurrent else range(0, steps, steps // GOLDEN_PAIRS)
     images = dict(zip(deployed.image_groups, recording.images, strict=True))
-    return [
-        {
-            "obs": recording.obs[t, 0].tolist(),
-            **({"images": {name: image[t, 0].tolist() for name, image in images.items()}} if images else {}),
-            "actions": recording.actions[t, 0].tolist(),
-        }
-        for t in chosen
-    ]
+    pairs = []
+    for t in chosen:
+        seen = {"images": {name: image[t, 0].tolist() for name, image in images.items()}} if images else {}
+        pairs.append({"obs": recording.obs[t, 0].tolist(), **seen, "actions": recording.actions[t, 0].tolist()})
+    return pairs

@@ -83,12 +83,11 @@ def run_probe(
 
 def directions(cfg: VelocityCommandCfg) -> list[tuple[float, float, float]]:
     """Full and half command along each axis in both directions, as far as the task's ranges go, and standing."""
-    commands = []
-    for axis, limits in enumerate((cfg.lin_x, cfg.lin_y, cfg.ang_z)):
-        for value in (limits[1], limits[1] / 2, limits[0] / 2, limits[0]):
-            if value != 0.0:
-                commands.append(tuple(value if i == axis else 0.0 for i in range(3)))
-    return [*commands, (0.0, 0.0, 0.0)]
+    still, commands = (0.0, 0.0, 0.0), []
+    for axis, (low, high) in enumerate((cfg.lin_x, cfg.lin_y, cfg.ang_z)):
+        values = [value for value in (high, high / 2, low / 2, low) if value != 0.0]
+        commands += [(*still[:axis], value, *still[axis + 1 :]) for value in values]
+    return [*commands, still]
 
 
 @torch.no_grad()

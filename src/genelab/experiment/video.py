@@ -37,15 +37,14 @@ class VideoWriter:
         frame = render()
         if self._stream is None:
             size = (frame.shape[1], frame.shape[0])
-            stream: Any = imageio_ffmpeg.write_frames(
+            self._stream = imageio_ffmpeg.write_frames(
                 str(self._partial),
                 size,
                 fps=self._fps,  # type: ignore[arg-type]  # ffmpeg takes fractions
                 quality=7,
                 output_params=["-preset", "veryfast"],  # half the time, for a file of the same size
             )
-            stream.send(None)
-            self._stream = stream
+            self._stream.send(None)
         self._stream.send(np.ascontiguousarray(frame).tobytes())
 
     def close(self) -> None:

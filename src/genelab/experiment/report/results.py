@@ -135,13 +135,10 @@ def run_metrics(entries: Sequence[Entry]) -> Section | None:
 
 def _by_seed(entry: Entry) -> list[tuple[str, dict[str, Any]]]:
     """The run metrics of each seed, where summary.json has them."""
-    records = entry.summary.get("runs", {})
-    found = []
-    for run in entry.runs:
-        record = records.get(str(run.meta.get("seed")))
-        if isinstance(record, dict) and isinstance(record.get("metrics"), dict):
-            found.append((run.name, {"return_mean": record.get("return_mean"), **record["metrics"]}))
-    return found
+    stored = entry.summary.get("runs", {})
+    records = [(run.name, stored.get(str(run.meta.get("seed")))) for run in entry.runs]
+    known = [(name, r) for name, r in records if isinstance(r, dict) and isinstance(r.get("metrics"), dict)]
+    return [(name, {"return_mean": r.get("return_mean"), **r["metrics"]}) for name, r in known]
 
 
 def _metric_cells(metrics: dict[str, Any]) -> dict[str, str]:

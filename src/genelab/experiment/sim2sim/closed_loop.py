@@ -35,8 +35,6 @@ MARGIN_SHARE = 0.01
 WALKING = 0.05
 """m/s below which a cost of transport means nothing."""
 VELOCITY_NAMES = ("x", "y", "yaw")
-
-
 Trace = tuple[Tensor, ...]
 """qpos and qvel (T, N, nq or nv) before each control step of the first block, and the actions (T, N, A) taken then."""
 

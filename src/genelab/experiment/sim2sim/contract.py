@@ -185,12 +185,8 @@ def _holding_controls(env: PairedEnv) -> np.ndarray:
 
 def _dof_names(model: mujoco.MjModel, joints: tuple[str, ...]) -> tuple[str, ...]:
     sizes = {mujoco.mjtJoint.mjJNT_FREE.value: 6, mujoco.mjtJoint.mjJNT_BALL.value: 3}
-    counts = [sizes.get(int(kind), 1) for kind in model.jnt_type]
-    return tuple(
-        name if count == 1 else f"{name}[{axis}]"
-        for name, count in zip(joints, counts, strict=True)
-        for axis in range(count)
-    )
+    counted = [(name, sizes.get(int(kind), 1)) for name, kind in zip(joints, model.jnt_type, strict=True)]
+    return tuple(name if count == 1 else f"{name}[{axis}]" for name, count in counted for axis in range(count))
 
 
 def _by_name(contract: Contract, field: str) -> dict[str, np.ndarray]:

@@ -23,8 +23,6 @@ JUMP = 0.5
 """Raw action of the step script."""
 LIFT, TILT, TURN = 0.1, 0.3, 1.0
 """How the drop script sets a free base: metres, rad, rad/s."""
-
-
 QUANTITIES = {
     "joint position": ("m or rad", 1e-3, False),
     "joint velocity": ("m/s or rad/s", 1e-2, False),
@@ -102,11 +100,8 @@ def replay(env: PairedEnv, script: Script) -> Motion:
         if joints[0]:
             values |= {"joint position": qpos[:, joints[0]], "joint velocity": qvel[:, joints[1]]}
         for at, dof in free[:1]:
-            values |= {
-                "base position": qpos[:, at : at + 3],
-                "base orientation": qpos[:, at + 3 : at + 7],
-                "base velocity": qvel[:, dof : dof + 6],
-            }
+            values |= {"base position": qpos[:, at : at + 3], "base orientation": qpos[:, at + 3 : at + 7]}
+            values["base velocity"] = qvel[:, dof : dof + 6]
         if env.scene.model.nu:
             values["actuator force"] = env.engine.actuator_force
         if contacts := [env.engine.contact(name).flatten(1) for name in env.scene.contact_sensors]:
