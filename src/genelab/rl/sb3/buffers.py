@@ -52,10 +52,9 @@ def make_buffer(
     if goal is None:
         raise UserError("agent.her needs a goal-conditioned task: the environment config has no goal")
     if training and size // env.num_envs <= env.max_episode_length:
-        raise UserError(
-            f"agent.off_policy.buffer_size {size} holds {size // env.num_envs} steps of {env.num_envs} worlds: "
-            f"hindsight needs whole episodes, which have {env.max_episode_length}"
-        )
+        room = f"{size // env.num_envs} steps of {env.num_envs} worlds"
+        need = f"hindsight needs whole episodes, which have {env.max_episode_length}"
+        raise UserError(f"agent.off_policy.buffer_size {size} holds {room}: {need}")
 
     def rewards(name: str, achieved: np.ndarray, desired: np.ndarray, infos: Any, indices: Any) -> list[np.ndarray]:
         """What would be paid for other goals, as one array in a list, as sb3 expects of its first environment."""

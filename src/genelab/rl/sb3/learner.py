@@ -47,15 +47,11 @@ class Sb3Learner(TimestepLearner):
         self._groups = self.groups(cfg.obs_groups)
         self._parts = self._name_parts()
         spread = {"log_std_init": math.log(cfg.on_policy.init_std)} if cfg.is_on_policy else {}
+        kind = "MultiInputPolicy" if cfg.her else "MlpPolicy"
+        layers = {"net_arch": list(cfg.hidden_dims), "activation_fn": ACTIVATIONS[cfg.activation], **spread}
+        settings = {"gamma": cfg.gamma, "policy_kwargs": layers, "device": env.device, **_arguments(cfg, env)}
         self.alg = ALGORITHMS[cfg.algorithm](
-            "MultiInputPolicy" if cfg.her else "MlpPolicy",
-            env=None,
-            learning_rate=lambda _: self.learning_rate(),
-            gamma=cfg.gamma,
-            policy_kwargs={"net_arch": list(cfg.hidden_dims), "activation_fn": ACTIVATIONS[cfg.activation], **spread},
-            device=env.device,
-            _init_setup_model=False,
-            **_arguments(cfg, env),
+            kind, env=None, learning_rate=lambda _: self.learning_rate(), _init_setup_model=False, **settings
         )
         widths = {name: self.width(groups) for name, groups in self._parts.items()}
         boxes = [(name, gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float32)) for name, width in widths.items()]
@@ -219,8 +215,7 @@ class Sb3Learner(TimestepLearner):
         if not self.agent_cfg.her:
             return {buffers.OBSERVATION: self._groups}
         goals = () if self.env.goal is None else self.env.goal.groups
-        rest = tuple(name for name in self._groups if name not in goals)
-        if not rest:
+        if not (rest := tuple(name for name in self._groups if name not in goals)):
             raise UserError("agent.obs_groups has no group but the goals, which hindsight adds by itself")
         return {buffers.OBSERVATION: rest, buffers.ACHIEVED: goals[:1], buffers.DESIRED: goals[1:]}
 
@@ -263,13 +258,10 @@ def _arguments(cfg: Sb3AgentCfg, env: ManagerBasedRlEnv) -> dict[str, Any]:
         batch = on.num_steps * env.num_envs // on.num_mini_batches
         return {**shared, "batch_size": max(2, batch), "n_epochs": on.num_epochs, "clip_range": on.clip_param}
     entropy = "auto" if off.entropy_coef is None else off.entropy_coef
+    noise = {"target_policy_noise": off.target_noise, "target_noise_clip": off.target_noise_clip}
     special: dict[str, dict[str, Any]] = {
         "SAC": {"ent_coef": entropy, "target_entropy": -float(env.num_actions)},
-        "TD3": {
-            "policy_delay": off.policy_delay,
-            "target_policy_noise": off.target_noise,
-            "target_noise_clip": off.target_noise_clip,
-        },
+        "TD3": {"policy_delay": off.policy_delay, **noise},
         "DDPG": {},
     }
     return {"buffer_size": off.buffer_size, "tau": off.tau, **special[cfg.algorithm]}

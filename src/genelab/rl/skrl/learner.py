@@ -45,11 +45,10 @@ class SkrlLearner(TimestepLearner):
         env, cfg = self.env, self.agent_cfg
         self._actor_groups = self.groups(cfg.obs_groups["actor"])
         self._critic_groups = self.groups(cfg.obs_groups["critic"])
-        bound = np.inf if cfg.is_on_policy else cfg.off_policy.action_range
         spaces: dict[str, gymnasium.Space] = {
             "observation_space": _box(self.width(self._actor_groups), np.inf),
             "state_space": _box(self.width(self._critic_groups), np.inf),
-            "action_space": _box(env.num_actions, bound),
+            "action_space": _box(env.num_actions, np.inf if cfg.is_on_policy else cfg.off_policy.action_range),
         }
         rows = cfg.on_policy.num_steps if cfg.is_on_policy else max(1, cfg.off_policy.buffer_size // env.num_envs)
         self.memory = RandomMemory(
@@ -58,13 +57,9 @@ class SkrlLearner(TimestepLearner):
             device=env.device,
             replacement=not cfg.is_on_policy,  # without it, every batch would shuffle the whole memory
         )
-        self.agent = AGENTS[cfg.algorithm](
-            models={name: model(spaces, cfg, env.device) for name, model in MODELS[cfg.algorithm].items()},
-            memory=self.memory,
-            cfg=_agent_cfg(cfg, spaces, env),
-            device=env.device,
-            **spaces,
-        )
+        models = {name: model(spaces, cfg, env.device) for name, model in MODELS[cfg.algorithm].items()}
+        settings = {"memory": self.memory, "cfg": _agent_cfg(cfg, spaces, env), "device": env.device}
+        self.agent = AGENTS[cfg.algorithm](models=models, **settings, **spaces)
         self.agent.init()
         self.agent.enable_training_mode(self.training)
 
@@ -74,18 +69,9 @@ class SkrlLearner(TimestepLearner):
         actions, _ = self.agent.act(obs, states, **when)
         _, rewards, terminated, truncated, extras = self.env.step(actions)
         next_obs, next_states = self._inputs(extras["final_obs"])
-        self.agent.record_transition(
-            observations=obs,
-            states=states,
-            actions=actions,
-            rewards=rewards.unsqueeze(-1),
-            next_observations=next_obs,
-            next_states=next_states,
-            terminated=terminated.unsqueeze(-1),
-            truncated=(truncated & ~terminated).unsqueeze(-1),
-            infos={},
-            **when,
-        )
+        seen = {"observations": obs, "states": states, "next_observations": next_obs, "next_states": next_states}
+        ends = {"terminated": terminated.unsqueeze(-1), "truncated": (truncated & ~terminated).unsqueeze(-1)}
+        self.agent.record_transition(**seen, actions=actions, rewards=rewards.unsqueeze(-1), **ends, infos={}, **when)
 
     def update(self) -> int:
         self.agent.tracking_data.clear()
