@@ -33,7 +33,8 @@ GROUP = "policy"
 RESET_MASK = "reset_mask"
 Observation = np.ndarray | dict[str, np.ndarray]
 Overrides = Mapping[str, Any]
-
+Infos = dict[str, Any]
+Seeds = int | Sequence[int | None] | None
 _NOT_HERE = {
     "agent": "a gymnasium environment has no agent",
     "env.num_envs": "the number of worlds is the argument num_envs of make_vec",
@@ -100,9 +101,7 @@ class GymVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=self.env.device)
 
-    def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
+    def reset(self, *, seed: Seeds = None, options: Infos | None = None) -> tuple[Observation, Infos]:
         """Start new episodes, everywhere or where the option ``reset_mask`` says so.
 
         Worlds have no seeds of their own: one seed, or one made from all that are given, fixes them together.
@@ -111,15 +110,13 @@ class GymVectorEnv(VectorEnv):
             require_known("option of reset", name, [RESET_MASK])
         mask = (options or {}).get(RESET_MASK)
         chosen = None if mask is None else self._worlds(mask)
-        drawn = self._seed.next(self._one_seed(seed))
-        if drawn is not None:
+        if (drawn := self._seed.next(self._one_seed(seed))) is not None:
             self._np_random, self._np_random_seed = seeding.np_random(drawn)
         self._ended[slice(None) if chosen is None else chosen] = False
         obs = _observe(self.env, self.env.reset(seed=drawn, env_ids=chosen))
-        everywhere = np.ones(self.num_envs, dtype=bool)
-        return obs, {"seed": np.full(self.num_envs, self._seed.value), "_seed": everywhere}
+        return obs, {"seed": np.full(self.num_envs, self._seed.value), "_seed": np.ones(self.num_envs, dtype=bool)}
 
-    def step(self, actions: np.ndarray) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: np.ndarray) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Infos]:
         self._seed.require("step")
         obs, rewards, terminated, truncated, extras = self.env.step(_tensor(actions, self.env))
         success = extras.get("is_success")
@@ -132,7 +129,7 @@ class GymVectorEnv(VectorEnv):
                 terminated, truncated = terminated & going_on, truncated & going_on
                 success = None if success is None else success & going_on
             self._ended = terminated | truncated
-        infos: dict[str, Any] = {}
+        infos: Infos = {}
         done = (terminated | truncated).cpu().numpy()
         if done.any() and self._mode is AutoresetMode.SAME_STEP:
             infos["final_obs"] = _rows(self.env, extras["final_obs"], done)
@@ -148,7 +145,7 @@ class GymVectorEnv(VectorEnv):
     def close_extras(self, **kwargs: Any) -> None:
         self.env.close()
 
-    def _one_seed(self, seed: int | Sequence[int | None] | None) -> int | None:
+    def _one_seed(self, seed: Seeds) -> int | None:
         if seed is None or isinstance(seed, int | np.integer):
             return None if seed is None else int(seed)
         given = [int(value) for value in seed if value is not None]
@@ -177,9 +174,7 @@ class GymEnv(gymnasium.Env):
         self.render_mode = render_mode
         self.observation_space, self.action_space = _spaces(self.env)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Infos | None = None) -> tuple[Observation, Infos]:
         """Start a new episode. There are no options."""
         for name in options or {}:
             raise UserError(f"reset has no option '{name}': an episode of one world always starts as the task says")
@@ -187,7 +182,7 @@ class GymEnv(gymnasium.Env):
         super().reset(seed=drawn)
         return _world(_observe(self.env, self.env.reset(seed=drawn)), 0), {"seed": self._seed.value}
 
-    def step(self, action: np.ndarray) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.ndarray) -> tuple[Observation, float, bool, bool, Infos]:
         """Advance one control step. At the end of an episode this returns its last observation; then call reset."""
         self._seed.require("step")
         _, rewards, terminated, truncated, extras = self.env.step(_tensor(action, self.env).unsqueeze(0))
@@ -242,8 +237,7 @@ class _Seed:
 
 
 def _config(task: str, num_envs: int, play: bool, preset: str, overrides: Overrides | None) -> ManagerBasedRlEnvCfg:
-    changes = list((overrides or {}).items())
-    setup = resolve(task, play=play, preset=preset, overrides=changes, unused=_NOT_HERE)
+    setup = resolve(task, play=play, preset=preset, overrides=list((overrides or {}).items()), unused=_NOT_HERE)
     if not isinstance(setup.env_cfg, ManagerBasedRlEnvCfg):
         raise UserError(f"'{task}' is a scene to play back, not a task to learn")
     setup.env_cfg.num_envs = num_envs
