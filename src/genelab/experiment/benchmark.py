@@ -112,14 +112,9 @@ def read_suite(path: Path) -> list[dict[str, Any]]:
 def _measure(entry: dict[str, Any], episodes: int | None, say: Say) -> dict[str, Any]:
     """An entry with what was measured, or with ``failure`` and the reason why its policy could not be evaluated."""
     try:
-        record = run_evaluation(
-            entry["task"],
-            Path(entry.pop("path")),
-            num_envs=entry.get("num_envs", 64),
-            episodes=entry.get("episodes", 100) if episodes is None else episodes,
-            seed=entry.get("seed", 0),
-            say=say,
-        )
+        protocol = {key: entry[key] for key in ("num_envs", "episodes", "seed") if key in entry}
+        protocol |= {} if episodes is None else {"episodes": episodes}
+        record = run_evaluation(entry["task"], Path(entry.pop("path")), **protocol, say=say)
     except RunStopped as error:  # no reason to leave the others unjudged
         return {**entry, "failure": str(error)}
     lengths, success = record["episodes"]["length"], record["episodes"].get("success", ())
