@@ -32,11 +32,10 @@ def evaluate(
     """
     from genelab.experiment.evaluate import run_evaluation
 
-    overrides = shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim)
     record = run_evaluation(
         task,
         checkpoint,
-        overrides,
+        shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim),
         num_envs=num_envs,
         episodes=episodes,
         seed=seed,
@@ -47,12 +46,10 @@ def evaluate(
         say=say,
     )
     metrics = record["metrics"]
-    say(
-        f"return_mean {metrics['return_mean']:.3f} ± {metrics['return_ci95']:.3f} (95 %), "
-        f"length_mean {metrics['length_mean']:.1f}, "
-        f"success_rate {'-' if metrics['success_rate'] is None else format(metrics['success_rate'], '.3f')}, "
-        f"{record['num_episodes']} episodes, {record['wall_clock_seconds']:.1f} s"
-    )
+    returns = f"return_mean {metrics['return_mean']:.3f} ± {metrics['return_ci95']:.3f} (95 %)"
+    success = "-" if metrics["success_rate"] is None else f"{metrics['success_rate']:.3f}"
+    size = f"{record['num_episodes']} episodes, {record['wall_clock_seconds']:.1f} s"
+    say(f"{returns}, length_mean {metrics['length_mean']:.1f}, success_rate {success}, {size}")
     if record["failed_worlds"]:
         say(f"the physics of a world broke down {record['failed_worlds']} times (failed_worlds)")
     for name in [key.removeprefix("per_") for key in record if key.startswith("per_")]:

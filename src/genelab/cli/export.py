@@ -31,8 +31,6 @@ def export(
     request = ExportRequest(task, checkpoint, shortcuts(ctx.obj, gpu=gpu, dt=dt, sim=sim), format, out, opset)
     metadata = run_export(request, say)
     check = metadata["self_check"]
-    say(
-        f"{metadata['obs_dim']} raw observations -> {metadata['action_dim']} actions, "
-        f"max error {check['max_error']:.1e} over {check['observations']} observations"
-    )
+    error = f"max error {check['max_error']:.1e} over {check['observations']} observations"
+    say(f"{metadata['obs_dim']} raw observations -> {metadata['action_dim']} actions, {error}")
     say(f"written to {request.path}, {request.path}.metadata.json and {request.path}.scene.xml")

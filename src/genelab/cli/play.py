@@ -52,5 +52,4 @@ def play(
 
         seen, more = vis or viewer is not None, {"env.simulation.steps": steps}
         overrides = shortcuts(ctx.obj, vis=seen, headless=headless, gpu=gpu, dt=dt, sim=sim, more=more)
-        request = PlayRequest(task, overrides, agent, checkpoint, num_envs, max_steps, video, seed, page, prof)
-        run_playback(request, say)
+        run_playback(PlayRequest(task, overrides, agent, checkpoint, num_envs, max_steps, video, seed, page, prof), say)

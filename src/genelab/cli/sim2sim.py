@@ -81,10 +81,9 @@ def _print(record: dict[str, Any]) -> None:
         say(f"{row['checkpoint']}, trained in {row['trained_in']}: {', '.join(cells)}")
     for name, gap in {**{f"{source}, {k}": v for k, v in baseline.items()}, **record["comparisons"]}.items():
         falls, test = gap["falls"], gap["equivalence"]
-        say(
-            f"{name}: {gap['verdict']}, return {test['difference']:+.4g} (margin {test['margin']:.4g}, TOST p "
-            f"{test['p']:.2g}), falls {falls['source']} -> {falls['target']} (McNemar p {falls['p']:.2g})"
-        )
+        returns = f"return {test['difference']:+.4g} (margin {test['margin']:.4g}, TOST p {test['p']:.2g})"
+        fallen = f"falls {falls['source']} -> {falls['target']} (McNemar p {falls['p']:.2g})"
+        say(f"{name}: {gap['verdict']}, {returns}, {fallen}")
 
 
 def _ends(ends: tuple[float, float], form: str) -> str:
