@@ -24,8 +24,7 @@ def memory(play: bool = False) -> ManagerBasedRlEnvCfg:
     actor["target"] = ObservationTermCfg(mdp.command_hint, params={"command": TARGET, "steps": 5})
     critic["target"] = ObservationTermCfg(mdp.generated_command, params={"command": TARGET})
     del cfg.rewards["cart_position"]
-    cfg.rewards["target_distance"] = RewardTermCfg(
-        mdp.command_distance_l2, weight=-10.0, params={"command": TARGET, "joint": "slide"}
-    )
+    away = {"command": TARGET, "joint": "slide"}
+    cfg.rewards["target_distance"] = RewardTermCfg(mdp.command_distance_l2, weight=-10.0, params=away)
     cfg.events["push"] = pushes(every=(0.5, 1.0), velocity=0.7)
     return cfg

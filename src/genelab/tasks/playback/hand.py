@@ -32,8 +32,7 @@ def wuji_hand(play: bool = False) -> ManagerBasedEnvCfg:
 @cache
 def recording() -> tuple[tuple[str, ...], Tensor]:
     """Names of the joints, and their positions in each sample, radians. The last sample is the first.  (T, J)"""
-    path = Path(__file__).with_name("hand_motion.csv")
-    with path.open(encoding="utf-8") as file:
+    with Path(__file__).with_name("hand_motion.csv").open(encoding="utf-8") as file:
         names = tuple(file.readline().strip().split(","))
         return names, torch.from_numpy(np.loadtxt(file, delimiter=",", dtype=np.float32))
 

@@ -17,8 +17,7 @@ ARM = 1.0
 def swingup(play: bool = False, margin: float = 1.0) -> ManagerBasedRlEnvCfg:
     """Swing the tip up to the target and hold it there. The reward falls smoothly with the distance."""
     seen = {"orientations": orientations, "velocity": mdp.generalized_vel}
-    reward = partial(near_target, margin=margin)
-    return suite_task("acrobot", play, (0.01, 1), seen, reward, indicator=True)
+    return suite_task("acrobot", play, (0.01, 1), seen, partial(near_target, margin=margin), indicator=True)
 
 
 swingup_sparse = variant(swingup, "Swing the tip up to the target, which alone is rewarded.", margin=0.0)

@@ -15,8 +15,7 @@ from genelab.tasks.suite.base import body, suite_task, variant
 def stand(play: bool = False, speed: float = 0.0) -> ManagerBasedRlEnvCfg:
     """Stand up and stay upright. Episodes start in random poses."""
     seen = {"orientations": orientations, "height": height, "velocity": mdp.generalized_vel}
-    reward = partial(upright_at_speed, speed=speed)
-    return suite_task("walker", play, (0.0025, 10), seen, reward, camera="side")
+    return suite_task("walker", play, (0.0025, 10), seen, partial(upright_at_speed, speed=speed), camera="side")
 
 
 walk = variant(stand, "Walk forwards, upright. Episodes start in random poses.", speed=1.0)

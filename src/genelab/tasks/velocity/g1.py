@@ -37,7 +37,6 @@ SIGMAS = {
 }
 """How far joints may be from the default pose when walking and when running, rad."""
 WALKING, RUNNING = ({joint: sigmas[gait] for joint, sigmas in SIGMAS.items()} for gait in range(2))
-
 _COMMAND, _STEP = {"command": COMMAND}, {"command": COMMAND, "threshold": 0.05}
 _AIR = {**_COMMAND, "feet": "feet", "low": 0.05, "high": 0.5, "threshold": 0.5}
 _LIFT = {**_STEP, "sites": FEET, "height": 0.1}

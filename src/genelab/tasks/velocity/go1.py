@@ -13,7 +13,6 @@ from genelab.tasks.velocity.builder import rough_ppo as rough_ppo
 
 FEET = tuple(f"{leg}_foot" for leg in LEGS)
 THIGHS = tuple(f"{leg}_thigh" for leg in LEGS)
-
 _COMMAND, _FEET = {"command": COMMAND}, {"feet": "feet", "command": COMMAND}
 _AIR = {**_FEET, "low": 0.1, "high": 0.5, "threshold": 0.1}
 GO1 = VelocityRobot(
@@ -119,9 +118,7 @@ _RANDOM: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
 
 One draw holds for all joints of a robot: draws of their own would cancel out.
 """
-_ROBUST = {
-    f"env.events.{name}": EventTermCfg(func, mode="startup", params=params) for name, (func, params) in _RANDOM.items()
-}
+_ROBUST = {f"env.events.{name}": EventTermCfg(f, mode="startup", params=p) for name, (f, p) in _RANDOM.items()}
 _FLAT_CPU = {**_cpu(390, _SMALL), **_shaping(180)}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": _FLAT_CPU,
