@@ -86,8 +86,7 @@ def validate(tree: Any) -> None:
     for leaf in leaves(tree):
         ranges.check(leaf.path, leaf.value, leaf.type)
     for path, config in configs(tree):
-        check = getattr(config, "validate", None)
-        if check is not None:
+        if (check := getattr(config, "validate", None)) is not None:
             try:
                 check()
             except UserError as error:
@@ -99,12 +98,8 @@ def check_read(roots: dict[str, Any], changes: Iterable[Change], unused: dict[st
 
     `unused` adds paths (to a leaf or to a whole branch) that the command itself does not read, with the reason.
     """
-    unread = {
-        _join(path, name): reason
-        for path, config in configs(roots)
-        if hasattr(config, "unused_fields")
-        for name, reason in config.unused_fields().items()
-    }
+    declared = [(path, config.unused_fields()) for path, config in configs(roots) if hasattr(config, "unused_fields")]
+    unread = {_join(path, name): reason for path, fields in declared for name, reason in fields.items()}
     for change in changes:
         for path, reason in {**unread, **(unused or {})}.items() if change.old != change.new else ():
             if f"{change.path}.".startswith(f"{path}."):

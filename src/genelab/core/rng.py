@@ -17,8 +17,7 @@ from genelab.core.stored_config import stored
 
 def derive_seed(seed: int, name: str) -> int:
     """A 63-bit seed for the stream `name` of the run seed `seed`."""
-    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
-    return int.from_bytes(digest[:8], "little") >> 1
+    return int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:8], "little") >> 1
 
 
 class Streams:

@@ -26,7 +26,6 @@ from genelab.core.registry import packages
 
 OPEN_LAYERS = ("envs", "mdp", "rl", "scene", "sensors", "tasks")
 """The packages of genelab that define configs, terms and builders. The others do things."""
-
 _TAKES = "takes"
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _REFERENCE = re.compile(rf"({_NAME}):({_NAME})")

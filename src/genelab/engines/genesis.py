@@ -57,8 +57,7 @@ class GenesisEngine(Engine):
         torch.logical_not(self._usable(), out=self.failed)
         if self.failed.any():
             self._put_back(self.failed)
-        ctrl = self.ctrl if self._ctrl_range is None else self.ctrl.clamp(*self._ctrl_range)
-        self._target[:, self._act_dofs] = ctrl
+        self._target[:, self._act_dofs] = self.ctrl if self._ctrl_range is None else self.ctrl.clamp(*self._ctrl_range)
         if self.failed.any():
             self._target[self.failed] = 0.0
         for _ in range(n):

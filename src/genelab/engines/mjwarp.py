@@ -43,7 +43,6 @@ _CONSTANTS = ("body_subtreemass", "body_invweight0", "dof_invweight0", "tendon_i
 """Model arrays that follow from masses and inertias."""
 _OPTIONS = {"timestep", "wind", *OPTIONS} - {"impratio", "jacobian", "wind_x", "wind_y", "wind_z"}
 _DESCRIBED = ("jnt_limited", "jnt_range", "actuator_forcelimited", "actuator_forcerange")
-
 _MAX_CONTACTS = 128
 """Contacts per world that memory is kept for, where the collision pairs could have more."""
 _OVERFLOWS = mjw.OverflowType.ALL & ~(mjw.OverflowType.ITERATIONS | mjw.OverflowType.LS_ITERATIONS)
@@ -155,11 +154,9 @@ class MjwarpEngine(Engine):
 
     def state_dict(self) -> dict[str, Any]:
         # What all worlds have as they had it in the beginning is left out: most of the model, as a rule.
-        return {
-            name: values.cpu().clone()
-            for name, values in self._arrays.items()
-            if not torch.equal(values, self._default[name].expand_as(values))
-        }
+        arrays = self._arrays.items()
+        changed = [name for name, values in arrays if not torch.equal(values, self._default[name].expand_as(values))]
+        return {name: self._arrays[name].cpu().clone() for name in changed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name, values in self._arrays.items():

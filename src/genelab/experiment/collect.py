@@ -49,7 +49,6 @@ def run_collection(
 
 def demonstrator(task: str) -> Callable[[ManagerBasedRlEnv], Policy]:
     """What makes the scripted policy of a task for an environment."""
-    reference = find(task).demonstrator
-    if reference is None:
+    if (reference := find(task).demonstrator) is None:
         raise UserError(f"task '{task}' has no demonstrator")
     return load(reference)

@@ -68,10 +68,8 @@ def run_export(request: ExportRequest, say: Say = print) -> dict[str, Any]:
             runtime = load_onnx(temporary, env.num_envs)
         errors.append(max_error(runtime, recording))
         if not errors[0] <= TOLERANCE:
-            raise RunStopped(
-                f"the exported policy differs from '{request.checkpoint}' by {errors[0]:.2g} (more than {TOLERANCE:g} "
-                f"in {recording.observations} observations): nothing written"
-            )
+            found = f"{errors[0]:.2g} (more than {TOLERANCE:g} in {recording.observations} observations)"
+            raise RunStopped(f"the exported policy differs from '{request.checkpoint}' by {found}: nothing written")
 
     scene = path.with_name(f"{path.name}.scene.xml")
     try:

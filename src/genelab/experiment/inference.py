@@ -136,8 +136,7 @@ def resolve_checkpoint(name: str | Path, task: str, relative_to: Path = Path()) 
         tasks()[task].agent_cfg()  # an error if there is none: no policy acts in the task
     if is_bundled(name):
         task = task if str(name) == BUNDLED else str(name).removeprefix(PREFIX)
-        path = bundled_checkpoint(task)
-        if path is None:
+        if (path := bundled_checkpoint(task)) is None:
             raise unknown("bundled policy", task, (p.stem for p in bundle_directory().glob("*.pt")))
         return path
     return relative_to / name

@@ -19,6 +19,8 @@ from genelab.experiment.run.lock import holder
 LAUNCHERS = ("local", "ray")
 POLL_S = 0.2
 """Time between two looks at what runs."""
+NextCommand = Callable[[Path], list[str] | None]
+"""What a directory needs next; None if it needs no more."""
 
 
 class Launcher(Protocol):
@@ -102,11 +104,7 @@ def threads_each(parallel: int, count: int) -> int | None:
 
 
 def work_through(
-    directories: Iterable[Path],
-    next_command: Callable[[Path], list[str] | None],
-    launcher: Launcher,
-    parallel: int,
-    watch: Watch,
+    directories: Iterable[Path], next_command: NextCommand, launcher: Launcher, parallel: int, watch: Watch
 ) -> bool:
     """Run what each directory needs until it needs no more or fails, `parallel` at once. False: the user stopped it."""
     previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}

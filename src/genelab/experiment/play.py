@@ -85,8 +85,7 @@ def run_playback(request: PlayRequest, say: Say = print) -> int:
     for change in setup.changes:
         say(str(change))
     steps = show(session, request, say)
-    returns = env.episode_stats.returns
-    if returns:
+    if returns := env.episode_stats.returns:
         say(f"{len(returns)} episodes ended, return_mean {sum(returns) / len(returns):.2f}")
     return steps
 
@@ -127,8 +126,7 @@ def _play_scene(request: PlayRequest, say: Say) -> int:
             say(f"warning: {flag} is ignored: '{request.task}' is a scene that plays itself, without a policy")
     for change in setup.changes:
         say(str(change))
-    env = ManagerBasedEnv(setup.env_cfg, seed=request.seed)
-    return show(Session(env), replace(request, prof=False), say)
+    return show(Session(ManagerBasedEnv(setup.env_cfg, seed=request.seed)), replace(request, prof=False), say)
 
 
 def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict) -> int:

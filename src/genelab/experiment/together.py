@@ -56,15 +56,13 @@ def gather(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any, command: list[str]) ->
 
 def make_env(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any) -> ManagerBasedRlEnv:
     """The worlds of this process."""
-    count = agent_cfg.rollout.learners
-    if count == 1:
+    if (count := agent_cfg.rollout.learners) == 1:
         return ManagerBasedRlEnv(env_cfg, seed=agent_cfg.seed)
     from genelab.rl.shards.work import shard_name
 
     rank, num_envs = torch.distributed.get_rank(), env_cfg.num_envs // count
     threads = env_cfg.simulation.threads or max(1, provenance.cores() // int(os.environ["LOCAL_WORLD_SIZE"]))
-    simulation = replace(env_cfg.simulation, threads=threads)
-    env_cfg = replace(env_cfg, num_envs=num_envs, simulation=simulation)
+    env_cfg = replace(env_cfg, num_envs=num_envs, simulation=replace(env_cfg.simulation, threads=threads))
     return ManagerBasedRlEnv(env_cfg, derive_seed(agent_cfg.seed, shard_name(rank, count)), rank * num_envs)
 
 

@@ -36,10 +36,9 @@ class VideoWriter:
             return
         frame = render()
         if self._stream is None:
-            size = (frame.shape[1], frame.shape[0])
             self._stream = imageio_ffmpeg.write_frames(
                 str(self._partial),
-                size,
+                (frame.shape[1], frame.shape[0]),
                 fps=self._fps,  # type: ignore[arg-type]  # ffmpeg takes fractions
                 quality=7,
                 output_params=["-preset", "veryfast"],  # half the time, for a file of the same size

@@ -80,7 +80,6 @@ _DISABLING = _bits("mjDSBL_", mujoco.mjtDisableBit)
 _ENABLING = _bits("mjENBL_", mujoco.mjtEnableBit)
 FLAGS = (*_DISABLING, *_ENABLING)
 """MJCF's names of all flags."""
-
 _ENUMS: dict[str, Any] = {
     "integrator": ("mjINT_", mujoco.mjtIntegrator),
     "solver": ("mjSOL_", mujoco.mjtSolver),

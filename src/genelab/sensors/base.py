@@ -82,8 +82,7 @@ class Sensor(ABC):
         """Values with the noise of the config, from the sensor's own random stream."""
         if self.cfg.noise == 0.0:
             return values
-        noise = self.host.streams.uniform(f"sensor/{self.name}", values.shape, -self.cfg.noise, self.cfg.noise)
-        return values + noise
+        return values + self.host.streams.uniform(f"sensor/{self.name}", values.shape, -self.cfg.noise, self.cfg.noise)
 
     def describe(self) -> dict[str, Any]:
         """What a program that measures the same elsewhere must know."""
@@ -190,8 +189,7 @@ class Sensors(Mapping[str, Sensor]):
             cfg = sensor.cfg
             own = {f.name: getattr(cfg, f.name) for f in dataclasses.fields(cfg) if f.name not in ("period", "noise")}
             noise = f"±{cfg.noise:g}" if cfg.noise else None
-            summary = (type(cfg).__doc__ or "").split("\n")[0]
-            rows.append((name, sensor.shape, cfg.period or None, noise, summary, own))
+            rows.append((name, sensor.shape, cfg.period or None, noise, (type(cfg).__doc__ or "").split("\n")[0], own))
         return [Table(("name", "shape", "period", "noise", "description", "parameters"), rows, "sensors")]
 
     def __str__(self) -> str:

@@ -1,7 +1,6 @@
 """Contact sensors: net forces on their sides, and how long each side has been touching or in the air."""
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
@@ -86,5 +85,5 @@ class ContactSensor(Sensor):
             restore(values, state, name)
 
     def _arrays(self) -> dict[str, Tensor]:
-        data = {field.name: getattr(self._data, field.name) for field in dataclasses.fields(ContactData)}
+        data = {field.name: getattr(self._data, field.name) for field in fields(ContactData)}
         return {**data, "elapsed": self._elapsed}

@@ -141,8 +141,7 @@ class Session:
         if robot.layout.free_qpos is not None:
             push_root(self.rl, world, xy=PUSH, yaw=PUSH)
         else:
-            shape = (1, len(robot.joint_names))
-            kick = self.rl.streams.uniform("viewer/push", shape, -PUSH, PUSH)
+            kick = self.rl.streams.uniform("viewer/push", (1, len(robot.joint_names)), -PUSH, PUSH)
             robot.write_joints(world, vel=robot.joint_vel[world] + kick)
 
     def command(self, name: str, values: list[float] | None) -> None:

@@ -220,7 +220,6 @@ def row_table(states: Iterable[RowState]) -> Table:
 def _row(state: RowState) -> dict[str, Any]:
     runs = [run.data for run in state.done if run.data is not None]
     score, several = state.score, state.score.get("n", 0) > 1
-    baseline = read_summary(state.row.directory, []).get("baseline", {})
     return {
         "task": state.row.task,
         "spec": state.row.spec,
@@ -233,7 +232,7 @@ def _row(state: RowState) -> dict[str, Any]:
         "reached": state.reached,
         "evaluation": _mean(run.evaluated("return_mean") for run in state.done),
         "success": _mean(run.evaluated("success_rate") for run in state.done),
-        "random": baseline.get("return_mean"),
+        "random": read_summary(state.row.directory, []).get("baseline", {}).get("return_mean"),
         "M frames": _millions(max((run.last("steps") or 0 for run in runs), default=None)),
         "frames/s": _whole(_mean(run.steps_per_s for run in runs)),
         "training s": _whole(_mean(run.train_s for run in runs)),

@@ -113,8 +113,7 @@ def _video(index: int, entry: Entry, several: bool) -> dict[str, Any] | None:
     path = next((place / VIDEO_FILE for place in places if (place / VIDEO_FILE).is_file()), None)
     if path is None:
         return None
-    size = path.stat().st_size
-    if size >= VIDEO_LIMIT:
+    if (size := path.stat().st_size) >= VIDEO_LIMIT:
         return {"reason": f"{path} is not embedded: it has {size / 1e6:.0f} MB, more than {VIDEO_LIMIT / 1e6:.0f} MB."}
     of_seed = [run.name for run in entry.runs if run.directory == path.parent] if len(entry.runs) > 1 else []
     name = Cell(", ".join([entry.label, *of_seed]), index if several else None)

@@ -65,8 +65,7 @@ def small_multiples(entries: Sequence[Entry]) -> list[Section]:
     for word, keys in grouped.items():
         title, explanation = GROUPS.get(word, (word.replace("_", " ").capitalize(), ""))
         drawn = [figure(entries, k.removeprefix(f"{word}/"), of_metric(k, "steps"), SMALL, key=k) for k in keys]
-        figures = [one for one in drawn if one is not None]
-        if figures:
+        if figures := [one for one in drawn if one is not None]:
             data = {"explanation": explanation, "legend": legend(entries, lines=False), "figures": figures}
             sections.append(Section("metrics", title, data, anchor=f"metrics-{word}"))
     return sections
@@ -76,8 +75,7 @@ def figure(
     entries: Sequence[Entry], title: str, read: Reader, layout: Layout, *, axis: str = "steps", key: str = ""
 ) -> Figure | None:
     """A plot with its name and the newest values; None if no entry has the data. Small ones leave the seeds out."""
-    found = curves(entries, read)
-    if not found:
+    if not (found := curves(entries, read)):
         return None
     fraction = key == "success_rate" or key.startswith("termination/")
     may_be_log, alone = key.startswith("loss/") or key in HOME, len(entries) == 1
@@ -123,9 +121,8 @@ def curves(entries: Sequence[Entry], read: Reader) -> list[Curve]:
     found = []
     for index, entry in enumerate(entries):
         lines = [(run.name, *read(run)) for run in entry.runs]
-        lines = [(name, line, width) for name, line, width in lines if len(line[0])]
-        if lines:
-            found.append(_curve(index, entry.label, lines))
+        if drawn := [(name, line, width) for name, line, width in lines if len(line[0])]:
+            found.append(_curve(index, entry.label, drawn))
     return found
 
 

@@ -114,8 +114,7 @@ def differing_paths(groups: Sequence[Sequence[RunData]]) -> dict[str, list[str]]
 
 
 def _differences(columns: Sequence[tuple[object, list[RunData]]], what: str) -> Table | str:
-    found = differing_paths([runs for _, runs in columns])
-    if not found:
+    if not (found := differing_paths([runs for _, runs in columns])):
         return f"The configs of the {what} do not differ."
     rows = [[Cell(text, code=True) for text in (path, *values)] for path, values in found.items()]
     caption = f"{len(rows)} {'difference' if len(rows) == 1 else 'differences'} between {what}"

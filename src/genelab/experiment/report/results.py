@@ -55,8 +55,7 @@ def over_runs(runs: Sequence[RunData], read: Callable[[RunData], float | None]) 
 
 def show_result(entry: Entry, result: Result) -> str:
     """The number of an entry: of its run, or the mean over seeds with its 95 % interval."""
-    found = over_runs(entry.runs, result.read)
-    if found is None:
+    if (found := over_runs(entry.runs, result.read)) is None:
         return DASH
     if found.n == 1 or result.show is not number:
         return result.show(found.mean)
@@ -211,8 +210,7 @@ def _terms(entries: Sequence[Entry]) -> Table | None:
         shown = [_over(column.get((group, name), []), show) for column in columns]
         rows.append([group if position == 0 or keys[position - 1][0] != group else "", name, *shown])
     head = ["", "Name", *(title for title, _ in groups)]
-    style = "terms" if len(groups) > 3 else "narrow terms"
-    return Table(head, rows, text_columns=2, style=style) if rows else None
+    return Table(head, rows, text_columns=2, style="terms" if len(groups) > 3 else "narrow terms") if rows else None
 
 
 def _term_values(runs: Sequence[RunData]) -> dict[tuple[str, str], list[float]]:
@@ -242,8 +240,7 @@ def _best(entries: Sequence[Entry]) -> Table:
     rows: list[list[Any]] = []
     for index, entry in enumerate(entries):
         for run in entry.runs:
-            records = [record for record in run.evaluations if finite(record.get("return_mean")) is not None]
-            if records:
+            if records := [record for record in run.evaluations if finite(record.get("return_mean")) is not None]:
                 best = max(records, key=lambda record: record["return_mean"])
                 name = Cell(f"{entry.label} {run.name}", index) if several else Cell(run.name)
                 at = [best.get("iteration", DASH), si(finite(best.get("steps")))]

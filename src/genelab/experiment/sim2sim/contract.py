@@ -138,8 +138,7 @@ def _config_layout(cfg: ManagerBasedRlEnvCfg) -> dict[str, Any]:
 
 def _quaternion_order(env: PairedEnv) -> str | None:
     """How a free joint's orientation comes back after it was set as wxyz; None without free joints."""
-    free = [entity.free_qpos for entity in env.scene.entities.values() if entity.free_qpos is not None]
-    if not free:
+    if not (free := [e.free_qpos for e in env.scene.entities.values() if e.free_qpos is not None]):
         return None
     columns = slice(free[0] + 3, free[0] + 7)
     qpos = env.engine.default_qpos.expand(env.num_envs, -1).clone()

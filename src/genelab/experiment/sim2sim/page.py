@@ -63,8 +63,7 @@ def _forest(comparisons: dict[str, Record]) -> Plot:
         if abs(float(np.arcsinh(tick / BEND))) <= reach:
             shapes.append(path("axis" if tick == 0 else "grid", f"M{at(tick)},6V{bottom}"))
             shapes.append(words(number(tick), at(tick), bottom + 15, "middle"))
-    middle = f"{(LEFT + WIDTH - 14) / 2:g}"
-    shapes.append(words("difference / spread over episodes", middle, height - 3, "middle"))
+    shapes.append(words("difference / spread over episodes", f"{(LEFT + WIDTH - 14) / 2:g}", height - 3, "middle"))
     for row, (name, marks) in enumerate(rows.items()):
         centre = 6 + ROW * (row + 0.5)
         shapes.append(words(name, LEFT - 10, f"{centre:g}", "end", dy="0.34em"))

@@ -1,9 +1,8 @@
 """A sim2sim comparison from request to record: contract, open and closed loop, baseline, attribution, matrix."""
 
-import dataclasses
 import time
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +127,7 @@ class _Lab:
         source = contracts[self._source]
         found = contract.differences(recorded, source, whole_scene=False) if recorded is not None else []
         found += [d for engine in self._targets for d in contract.differences(source, contracts[engine])]
-        differences = [dataclasses.asdict(difference) for difference in found]
+        differences = [asdict(difference) for difference in found]
         broken = any(difference.structural for difference in found)
         self.record["contract"] = {"broken": broken, "differences": differences, "notes": notes}
         for line in [*notes, *map(str, found or ["no differences"])]:
