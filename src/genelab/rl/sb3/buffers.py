@@ -60,15 +60,9 @@ def make_buffer(
         """What would be paid for other goals, as one array in a list, as sb3 expects of its first environment."""
         return [goal.reward(*(torch.from_numpy(part).to(env.device) for part in (achieved, desired))).cpu().numpy()]
 
-    buffer = Hindsight(
-        size,
-        observations,  # type: ignore[arg-type]
-        actions,
-        SimpleNamespace(env_method=rewards),  # type: ignore[arg-type]  # all that it asks of an environment
-        n_sampled_goal=cfg.her_goals,
-        goal_selection_strategy=cfg.her_strategy,
-        **shared,
-    )
+    goals = {"n_sampled_goal": cfg.her_goals, "goal_selection_strategy": cfg.her_strategy}
+    asked = SimpleNamespace(env_method=rewards)  # all that it asks of an environment
+    buffer = Hindsight(size, observations, actions, asked, **goals, **shared)  # type: ignore[arg-type]
     buffer.infos = None  # type: ignore[assignment]  # a dict per transition that is never read
     return buffer
 

@@ -89,7 +89,6 @@ class Sb3Learner(TimestepLearner):
         obs = self._seen_by_policy(self.env.obs)
         actions, values, log_probs = self.alg.policy(obs)
         _, rewards, terminated, truncated, extras = self.env.step(actions)
-        done = terminated | truncated
         cut = (truncated & ~terminated).nonzero().flatten()
         if len(cut):  # an episode that was cut off goes on to be worth what its last observation is worth
             last = self._seen_by_policy(extras["final_obs"])[cut]
@@ -97,9 +96,8 @@ class Sb3Learner(TimestepLearner):
         buffer = self.alg.rollout_buffer
         if buffer.full:
             buffer.reset()
-        row = (part.cpu().numpy() for part in (obs, actions, rewards))
-        buffer.add(*row, self._starts, values, log_probs)
-        self._starts = done.cpu().numpy()
+        buffer.add(*(part.cpu().numpy() for part in (obs, actions, rewards)), self._starts, values, log_probs)
+        self._starts = (terminated | truncated).cpu().numpy()
         if buffer.full:
             last_values = self.alg.policy.predict_values(self._seen_by_policy(self.env.obs))
             buffer.compute_returns_and_advantage(last_values, self._starts)
@@ -246,13 +244,8 @@ def _arguments(cfg: Sb3AgentCfg, env: ManagerBasedRlEnv) -> dict[str, Any]:
     """What the algorithm's constructor takes beside what all take."""
     on, off = cfg.on_policy, cfg.off_policy
     if cfg.is_on_policy:
-        shared = {
-            "n_steps": on.num_steps,
-            "gae_lambda": on.lam,
-            "ent_coef": on.entropy_coef,
-            "vf_coef": on.value_loss_coef,
-            "max_grad_norm": on.max_grad_norm,
-        }
+        shared = {"n_steps": on.num_steps, "gae_lambda": on.lam, "max_grad_norm": on.max_grad_norm}
+        shared |= {"ent_coef": on.entropy_coef, "vf_coef": on.value_loss_coef}
         if cfg.algorithm == "A2C":
             return shared
         batch = on.num_steps * env.num_envs // on.num_mini_batches

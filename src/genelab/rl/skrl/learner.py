@@ -184,21 +184,11 @@ def _agent_cfg(cfg: SkrlAgentCfg, spaces: dict[str, gymnasium.Space], env: Manag
         **scaler("state", spaces["state_space"]),
     }
     if cfg.is_on_policy:
-        common |= {
-            "rollouts": on.num_steps,
-            "gae_lambda": on.lam,
-            "grad_norm_clip": on.max_grad_norm,
-            "entropy_loss_scale": on.entropy_coef,
-            "time_limit_bootstrap": True,
-            **scaler("value", 1),
-        }
+        common |= {"rollouts": on.num_steps, "gae_lambda": on.lam, "time_limit_bootstrap": True, **scaler("value", 1)}
+        common |= {"grad_norm_clip": on.max_grad_norm, "entropy_loss_scale": on.entropy_coef}
     else:
-        common |= {
-            "gradient_steps": off.gradient_steps,
-            "batch_size": off.batch_size,
-            "polyak": off.tau,
-            "random_timesteps": -(-off.learning_starts // env.num_envs),
-        }
+        common |= {"gradient_steps": off.gradient_steps, "batch_size": off.batch_size, "polyak": off.tau}
+        common["random_timesteps"] = -(-off.learning_starts // env.num_envs)
     first_entropy = 1.0 if off.entropy_coef is None else off.entropy_coef
     special = {
         "PPO": {
