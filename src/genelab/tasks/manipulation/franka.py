@@ -28,12 +28,10 @@ def pick_and_place(play: bool = False) -> ManagerBasedRlEnvCfg:
     cube, away = {"entity": CUBE}, {"entity": CUBE, "command": GOAL}
     cube_pos = ObservationTermCfg(mdp.object_pos, params=cube)
     goal_pos = ObservationTermCfg(mdp.generated_command, params={"command": GOAL})
+    objects = {CUBE: box(HALF_SIZE, pos=(0.5, 0.0, HALF_SIZE)), GOAL: marker(HALF_SIZE)}
     low, high = (0.5 - AREA, -AREA, HALF_SIZE), (0.5 + AREA, AREA, 0.2)
     return ManagerBasedRlEnvCfg(
-        scene=SceneCfg(
-            robots={"robot": panda()},
-            objects={CUBE: box(HALF_SIZE, pos=(0.5, 0.0, HALF_SIZE)), GOAL: marker(HALF_SIZE)},
-        ),
+        scene=SceneCfg(robots={"robot": panda()}, objects=objects),
         # Published as a step of 0.01 s with 2 substeps, 5 of them per control step.
         simulation=envs.SimulationCfg(dt=0.005),
         num_envs=64,

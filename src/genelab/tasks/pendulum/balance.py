@@ -79,6 +79,7 @@ def _task(
 
     bounds = {f"fallen_{joint}": {"joint": joint, "limit": limit} for joint, limit in limits.items()}
     bounds["off_track"] = {"joint": "slide", "limit": 2.4}
+    jitter = EventTermCfg(mdp.jitter_joints, params={"pos": 0.05, "vel": 0.05})
     ends = {name: DoneTermCfg(mdp.joint_beyond, params=params) for name, params in bounds.items()}
     return ManagerBasedRlEnvCfg(
         scene=SceneCfg(robots={"robot": robot}, ground=GroundCfg(collide=False)),
@@ -100,10 +101,7 @@ def _task(
             "action_rate": RewardTermCfg(mdp.action_rate_l2, weight=-0.005),
         },
         terminations={"time_out": DoneTermCfg(mdp.time_out, time_out=True), **ends},
-        events={
-            "jitter": EventTermCfg(mdp.jitter_joints, params={"pos": 0.05, "vel": 0.05}),
-            **({} if play else {"push": push}),
-        },
+        events={"jitter": jitter} if play else {"jitter": jitter, "push": push},
         metrics={"cart_distance": envs.MetricTermCfg(mdp.joint_abs, params={"joint": "slide"})},
         success=envs.SuccessTermCfg(mdp.survived),
         camera="robot/side",

@@ -2,17 +2,11 @@
 
 from genelab.core.registry import TaskSpec
 
+SCENES = {
+    "Rubiks-Play": ("rubiks:rubiks", "A Rubik's cube is scrambled and solved, layer by layer"),
+    "Wuji-Hand-Playback": ("hand:wuji_hand", "A hand with five fingers plays a recorded motion"),
+}
 TASKS = [
-    TaskSpec(
-        id="GeneLab-Rubiks-Play-v0",
-        summary="A Rubik's cube is scrambled and solved, layer by layer",
-        env=f"{__name__}.rubiks:rubiks",
-        tags=("playback",),
-    ),
-    TaskSpec(
-        id="GeneLab-Wuji-Hand-Playback-v0",
-        summary="A hand with five fingers plays a recorded motion",
-        env=f"{__name__}.hand:wuji_hand",
-        tags=("playback",),
-    ),
+    TaskSpec(id=f"GeneLab-{name}-v0", summary=summary, env=f"{__name__}.{env}", tags=("playback",))
+    for name, (env, summary) in SCENES.items()
 ]

@@ -41,11 +41,9 @@ def rubiks(play: bool = False) -> ManagerBasedEnvCfg:
 
     Each cubie is on a ball joint in the middle of the cube. A script turns them, layer by layer; no forces act.
     """
+    entity = EntityCfg(model=cube, params={"edge": 0.25}, pos=(0.0, 0.0, 0.825))
     return ManagerBasedEnvCfg(
-        scene=SceneCfg(
-            robots={"cube": EntityCfg(model=cube, params={"edge": 0.25}, pos=(0.0, 0.0, 0.825))},
-            ground=GroundCfg(collide=False),
-        ),
+        scene=SceneCfg(robots={"cube": entity}, ground=GroundCfg(collide=False)),
         simulation=SimulationCfg(dt=0.02, gravity=(0.0, 0.0, 0.0)),
         playback=turn_layers,
         camera="cube/front",

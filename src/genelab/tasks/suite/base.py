@@ -46,13 +46,10 @@ def suite_task(
     if isinstance(model, str):
         model = partial(suite_model, name=model, sensors=sensors, without=() if target is None else ("target",))
     (build, params), (dt, substeps), (place, radius) = split(model), times, target or (None, 0.0)
+    robot, objects = EntityCfg(model=build, params=params), {} if place is None else {"target": marker(radius)}
     terms = {name: term(envs.ObservationTermCfg, call) for name, call in observations.items()}
     return ManagerBasedRlEnvCfg(
-        scene=SceneCfg(
-            robots={"robot": EntityCfg(model=build, params=params)},
-            objects={} if place is None else {"target": marker(radius)},
-            ground=None,
-        ),
+        scene=SceneCfg(robots={"robot": robot}, objects=objects, ground=None),
         simulation=envs.SimulationCfg(dt=dt),
         num_envs=64 if play else 2048,
         decimation=substeps,

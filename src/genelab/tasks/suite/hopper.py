@@ -16,11 +16,8 @@ TOUCH = ("touch_toe", "touch_heel")
 
 
 def _task(play: bool, reward: Call) -> ManagerBasedRlEnvCfg:
-    seen = {
-        "position": partial(mdp.joint_pos, skip=1),
-        "velocity": mdp.generalized_vel,
-        "touch": partial(mdp.touch, touch_sensors=TOUCH),
-    }
+    felt = partial(mdp.touch, touch_sensors=TOUCH)
+    seen = {"position": partial(mdp.joint_pos, skip=1), "velocity": mdp.generalized_vel, "touch": felt}
     return suite_task("hopper", play, (0.005, 4), seen, reward, sensors=TOUCH, camera="cam0")
 
 

@@ -15,14 +15,9 @@ LIMBS = ("left_hand", "left_foot", "right_hand", "right_foot")
 
 
 def _task(play: bool, speed: float) -> ManagerBasedRlEnvCfg:
-    seen = {
-        "joint_angles": mdp.joint_pos,
-        "head_height": head_height,
-        "extremities": extremities,
-        "torso_vertical": torso_vertical,
-        "com_velocity": com_velocity,
-        "velocity": mdp.generalized_vel,
-    }
+    posture = {"joint_angles": mdp.joint_pos, "head_height": head_height, "extremities": extremities}
+    motion = {"com_velocity": com_velocity, "velocity": mdp.generalized_vel}
+    seen = {**posture, "torso_vertical": torso_vertical, **motion}
     reward = partial(upright_at_speed, speed=speed)
     return suite_task("humanoid", play, (0.005, 5), seen, reward, start=None, camera="side")
 

@@ -40,6 +40,8 @@ WALKING, RUNNING = ({joint: sigmas[gait] for joint, sigmas in SIGMAS.items()} fo
 _COMMAND, _STEP = {"command": COMMAND}, {"command": COMMAND, "threshold": 0.05}
 _AIR = {**_COMMAND, "feet": "feet", "low": 0.05, "high": 0.5, "threshold": 0.5}
 _LIFT = {**_STEP, "sites": FEET, "height": 0.1}
+_FRICTION = {"geoms": "robot/.*_foot_.", "low": 0.3, "high": 1.2}
+_COM = {"bodies": TORSO, "offset": (0.025, 0.025, 0.03)}
 G1 = VelocityRobot(
     robot=g1,
     sensors={
@@ -74,12 +76,8 @@ G1 = VelocityRobot(
     },
     push={"xy": 0.5, "yaw": 0.78, "z": 0.4, "tilt": 0.52},
     randomize={
-        "foot_friction": EventTermCfg(
-            mdp.randomize_friction, mode="startup", params={"geoms": "robot/.*_foot_.", "low": 0.3, "high": 1.2}
-        ),
-        "torso_com": EventTermCfg(
-            mdp.randomize_com, mode="startup", params={"bodies": TORSO, "offset": (0.025, 0.025, 0.03)}
-        ),
+        "foot_friction": EventTermCfg(mdp.randomize_friction, mode="startup", params=_FRICTION),
+        "torso_com": EventTermCfg(mdp.randomize_com, mode="startup", params=_COM),
         "encoder_bias": EventTermCfg(mdp.randomize_encoder_bias, mode="startup", params={"half_width": 0.015}),
     },
     curriculum={"commands": envs.CurriculumTermCfg(mdp.velocity_curriculum, params={**_COMMAND, "stages": STAGES})},
