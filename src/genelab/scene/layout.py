@@ -5,14 +5,8 @@ import numpy as np
 
 from genelab.core.errors import UserError
 
-_TRANSMISSIONS = {
-    mujoco.mjtTrn.mjTRN_JOINT.value: "joint",
-    mujoco.mjtTrn.mjTRN_JOINTINPARENT.value: "joint",
-    mujoco.mjtTrn.mjTRN_SLIDERCRANK.value: "slider-crank",
-    mujoco.mjtTrn.mjTRN_TENDON.value: "tendon",
-    mujoco.mjtTrn.mjTRN_SITE.value: "site",
-    mujoco.mjtTrn.mjTRN_BODY.value: "body",
-}
+_TRANSMISSIONS = {"JOINTINPARENT": "joint", "SLIDERCRANK": "slider-crank"}
+"""What MuJoCo's kinds of transmissions are called here, where that is not their own name."""
 
 
 class EntityLayout:
@@ -91,7 +85,8 @@ def name_parts(spec: mujoco.MjSpec, entity: str) -> None:
 
 def _driven(model: mujoco.MjModel, actuator: int, prefix: str) -> tuple[str, str]:
     """Kind and name of what an actuator drives."""
-    kind, target = _TRANSMISSIONS[int(model.actuator_trntype[actuator])], int(model.actuator_trnid[actuator, 0])
+    name: str = mujoco.mjtTrn(int(model.actuator_trntype[actuator])).name.removeprefix("mjTRN_")
+    kind, target = _TRANSMISSIONS.get(name, name.lower()), int(model.actuator_trnid[actuator, 0])
     named = {"joint": model.joint, "tendon": model.tendon, "body": model.body}.get(kind, model.site)(target)
     return kind, named.name.removeprefix(prefix)
 
