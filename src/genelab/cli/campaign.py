@@ -14,6 +14,7 @@ from genelab.cli.options import Json, argument, is_ray, option
 from genelab.experiment.console import on_terminal, say
 
 File = Annotated[Path, argument("A campaign file (TOML).", "FILE")]
+Out = Annotated[Path | None, option("Write here and beside it (table.md among the runs).")]
 
 
 def run(
@@ -55,9 +56,7 @@ def status(file: File, as_json: Json = False) -> None:
         say(status_text(look_at(campaign)))
 
 
-def table(
-    file: File, out: Annotated[Path | None, option("Write here and beside it (table.md among the runs).")] = None
-) -> None:
+def table(file: File, out: Out = None) -> None:
     """Write what every row of a campaign reached as Markdown and JSON, from the files of its runs.
 
     Example: genelab campaign table examples/campaign.toml --out results/campaign.md

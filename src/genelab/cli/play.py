@@ -12,23 +12,21 @@ from genelab.core.registry import find
 from genelab.experiment.console import say
 from genelab.viewer.server import announced
 
+Agent = Literal["zero", "random", "demonstrator", "trained"]
+Viewer = Literal["native", "web"]
+
 
 def play(
     ctx: typer.Context,
     task: Task,
-    agent: Annotated[
-        Literal["zero", "random", "demonstrator", "trained"] | None,
-        option("Choose who acts; trained if a checkpoint is given, otherwise zero."),
-    ] = None,
+    agent: Annotated[Agent | None, option("Choose who acts; trained if a checkpoint is given, otherwise zero.")] = None,
     checkpoint: Annotated[Path | None, option("Act with this checkpoint, or 'bundled'.")] = None,
     num_envs: Annotated[int | None, option("Run this many worlds (1).")] = None,
     steps: Annotated[int | None, option("Play this many steps without a window (env.simulation.steps, 240).")] = None,
     max_steps: Annotated[int | None, option("Stop after this many steps, window or not.")] = None,
     vis: Vis = False,
     headless: Headless = False,
-    viewer: Annotated[
-        Literal["native", "web"] | None, option("Open a window, or a page for the browser.", panel=PICTURES)
-    ] = None,
+    viewer: Annotated[Viewer | None, option("Open a window, or a page for the browser.", panel=PICTURES)] = None,
     host: Host = LOCALHOST,
     port: Port = None,
     video: Annotated[Path | None, option("Film world 0 into this file (.mp4).", panel=PICTURES)] = None,

@@ -80,9 +80,8 @@ def cell(value: Any) -> str:
         return ", ".join(f"{name}={cell(item)}" for name, item in value.items() if item not in (None, ""))
     if isinstance(value, tuple | list):
         return f"({', '.join(map(cell, value))})"
-    if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
-        return value.__name__
-    return str(value)
+    named = isinstance(value, type) or (callable(value) and hasattr(value, "__name__"))
+    return value.__name__ if named else str(value)
 
 
 def _plain(value: Any) -> Any:

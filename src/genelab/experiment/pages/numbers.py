@@ -116,9 +116,7 @@ def log_tick_labels(values: Sequence[float]) -> list[str]:
 
 def time_unit(seconds: float) -> tuple[float, str]:
     """Seconds per unit, and the unit, to show durations up to `seconds` in."""
-    if seconds < 180:
-        return 1.0, "s"
-    return (60.0, "min") if seconds < 3 * 3600 else (3600.0, "h")
+    return (1.0, "s") if seconds < 180 else (60.0, "min") if seconds < 3 * 3600 else (3600.0, "h")
 
 
 def _scientific(value: float) -> str:

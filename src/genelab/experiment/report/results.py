@@ -57,9 +57,8 @@ def show_result(entry: Entry, result: Result) -> str:
     """The number of an entry: of its run, or the mean over seeds with its 95 % interval."""
     if (found := over_runs(entry.runs, result.read)) is None:
         return DASH
-    if found.n == 1 or result.show is not number:
-        return result.show(found.mean)
-    return plus_minus(found.mean, found.ci95)
+    has_interval = found.n > 1 and result.show is number
+    return plus_minus(found.mean, found.ci95) if has_interval else result.show(found.mean)
 
 
 def key_figures(entries: Sequence[Entry]) -> dict[str, Any]:

@@ -132,10 +132,9 @@ def compare_episodes(source: Episodes, target: Episodes, margin: float, seed: in
     gap = abs(difference) > margin and (low > 0.0 or high < 0.0)
     ours, theirs = source.fallen, target.fallen
     pairs = {"only_source": int((ours & ~theirs).sum()), "only_target": int((theirs & ~ours).sum())}
-    fallen = {"source": int(ours.sum()), "target": int(theirs.sum()), **pairs, "p": mcnemar_p(*pairs.values())}
     return {
         "metrics": metrics,
-        "falls": fallen,
+        "falls": {"source": int(ours.sum()), "target": int(theirs.sum()), **pairs, "p": mcnemar_p(*pairs.values())},
         "equivalence": {"margin": margin, "difference": difference, "ci90": inner, "p": tost_p(means, margin)},
         "verdict": "equivalent" if equivalent else "gap" if gap else "undecided",
         "same_schedule": source.schedule == target.schedule,
