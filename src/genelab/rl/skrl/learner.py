@@ -51,12 +51,9 @@ class SkrlLearner(TimestepLearner):
             "action_space": _box(env.num_actions, np.inf if cfg.is_on_policy else cfg.off_policy.action_range),
         }
         rows = cfg.on_policy.num_steps if cfg.is_on_policy else max(1, cfg.off_policy.buffer_size // env.num_envs)
-        self.memory = RandomMemory(
-            memory_size=rows if self.training else 1,
-            num_envs=env.num_envs,
-            device=env.device,
-            replacement=not cfg.is_on_policy,  # without it, every batch would shuffle the whole memory
-        )
+        size, replace = rows if self.training else 1, not cfg.is_on_policy
+        # Without replacement, every batch would shuffle the whole memory.
+        self.memory = RandomMemory(memory_size=size, num_envs=env.num_envs, device=env.device, replacement=replace)
         models = {name: model(spaces, cfg, env.device) for name, model in MODELS[cfg.algorithm].items()}
         settings = {"memory": self.memory, "cfg": _agent_cfg(cfg, spaces, env), "device": env.device}
         self.agent = AGENTS[cfg.algorithm](models=models, **settings, **spaces)
@@ -189,15 +186,11 @@ def _agent_cfg(cfg: SkrlAgentCfg, spaces: dict[str, gymnasium.Space], env: Manag
     else:
         common |= {"gradient_steps": off.gradient_steps, "batch_size": off.batch_size, "polyak": off.tau}
         common["random_timesteps"] = -(-off.learning_starts // env.num_envs)
+    epochs = {"learning_epochs": on.num_epochs, "mini_batches": on.num_mini_batches}
+    clips = dict.fromkeys(("ratio_clip", "value_clip"), on.clip_param)
     first_entropy = 1.0 if off.entropy_coef is None else off.entropy_coef
     special = {
-        "PPO": {
-            "learning_epochs": on.num_epochs,
-            "mini_batches": on.num_mini_batches,
-            "ratio_clip": on.clip_param,
-            "value_clip": on.clip_param,
-            "value_loss_scale": on.value_loss_coef,
-        },
+        "PPO": {**epochs, **clips, "value_loss_scale": on.value_loss_coef},
         "A2C": {},
         "SAC": {"learn_entropy": off.entropy_coef is None, "initial_entropy_value": first_entropy},
         "TD3": {
