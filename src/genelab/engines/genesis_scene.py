@@ -223,16 +223,10 @@ def _options(model: mujoco.MjModel) -> gs.options.RigidOptions:
     options = {name: getattr(opt, name) for name in _SCALARS}
     options |= {field: table[getattr(opt, name)] for name, (field, table) in _CHOICES.items()}
     options["tolerance"] = max(opt.tolerance, FINEST_TOLERANCE)
-    return gs.options.RigidOptions(
-        **options,
-        enable_mujoco_compatibility=True,
-        enable_torsional_friction=bool(condim >= 4),
-        enable_rolling_friction=bool(condim >= 6),
-        constraint_timeconst=None,
-        enable_neutral_collision=True,  # else what touches in the default pose never collides
-        batch_links_info=True,
-        batch_dofs_info=True,
-    )
+    options |= {"enable_torsional_friction": bool(condim >= 4), "enable_rolling_friction": bool(condim >= 6)}
+    options |= {"constraint_timeconst": None, "batch_links_info": True, "batch_dofs_info": True}
+    # Without neutral collision, what touches in the default pose never collides.
+    return gs.options.RigidOptions(**options, enable_mujoco_compatibility=True, enable_neutral_collision=True)
 
 
 def _flat_hfields(model: mujoco.MjModel) -> bool:

@@ -176,8 +176,7 @@ class MjwarpEngine(Engine):
             self._data = mjw.make_data(self.model, nworld=self.num_envs, nconmax=contacts, njmax=rows)
         except (NotImplementedError, ValueError) as error:
             raise UserError(f"engine '{self.name}' cannot simulate this scene: {error}") from error
-        gravity = np.tile(self.model.opt.gravity, (self.num_envs, 1))
-        self._model.opt.gravity = wp.array(gravity, dtype=wp.vec3)
+        self._model.opt.gravity = wp.array(np.tile(self.model.opt.gravity, (self.num_envs, 1)), dtype=wp.vec3)
         self._model.opt.warn_overflow = 0  # seen in `step` instead of printed from the kernel
         self._model.opt.deterministic = self._device.is_cuda
         self._model.opt.graph_conditional = self._device.is_cpu or wp.is_conditional_graph_supported()
