@@ -276,10 +276,8 @@ def _fit_one(value: Any, declared: Any, typed: bool) -> Any:
         if (isinstance(value, str) and not typed) or (declared is int and isinstance(value, float)):
             raise ValueError
         return declared(value)
-    if declared in (bool, str) and isinstance(value, declared):
-        return value
-    if dataclasses.is_dataclass(declared) and isinstance(value, declared):  # type: ignore[arg-type]  # of a preset
-        return value
+    if (declared in (bool, str) or dataclasses.is_dataclass(declared)) and isinstance(value, declared):
+        return value  # a config object is a preset's
     if isinstance(declared, typing.NewType) and isinstance(value, str | tuple | list):
         # a reference to joints or bodies: a name or several, checked when the environment is built
         several = typed and not (isinstance(value, str) and "," not in value)

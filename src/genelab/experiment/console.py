@@ -115,8 +115,7 @@ class Display:
     def show(self, row: Row) -> None:
         """Called when a row has changed."""
         now = time.monotonic()
-        last = self._keep and row.done >= row.total
-        if now - row.shown >= self._interval_s or last:
+        if now - row.shown >= self._interval_s or (self._keep and row.done >= row.total):
             row.shown = now
             parts = (f"{row.label}: {row.unit} {row.done}/{row.total}", row.status, row.eta)
             say(", ".join(part for part in parts if part), sys.stdout if self._keep else sys.stderr)

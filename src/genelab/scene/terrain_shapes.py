@@ -82,8 +82,7 @@ def boxes(square: Square, size: float, rng: np.random.Generator) -> np.ndarray:
 def rough(square: Square, size: float, rng: np.random.Generator) -> np.ndarray:
     """Random heights within ±size in steps of 2 cm, every 20 cm, with straight lines between."""
     every = square.samples(ROUGH_FEATURE)
-    values = np.arange(-size, size + 1e-9, ROUGH_STEP)
-    coarse = rng.choice(values, (square.n // every + 2,) * 2)
+    coarse = rng.choice(np.arange(-size, size + 1e-9, ROUGH_STEP), (square.n // every + 2,) * 2)
     at, known = np.arange(square.n + 1) / every, np.arange(coarse.shape[0])
     rows = np.stack([np.interp(at, known, row) for row in coarse])
     heights = np.stack([np.interp(at, known, column) for column in rows.T], axis=1)

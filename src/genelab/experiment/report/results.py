@@ -174,10 +174,9 @@ def seed_list(entry: Entry) -> str:
 def evaluation(entries: Sequence[Entry]) -> Section | None:
     """The evaluation section; None if nothing was evaluated."""
     records = [run.evaluation for entry in entries for run in entry.runs if run.evaluation is not None]
-    protocols = unique(tuple(str(record.get(key)) for key in PROTOCOL) for record in records)
     data = {
         "final": [_policies(entry) for entry in entries] if records else None,
-        "same_protocol": len(protocols) < 2,
+        "same_protocol": len({tuple(str(record.get(key)) for key in PROTOCOL) for record in records}) < 2,
         "terms": _terms(entries),
         "figure": figure(entries, "Return in evaluations", of_evaluations, WIDE),
         "legend": legend(entries, lines=False),

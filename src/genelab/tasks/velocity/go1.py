@@ -76,8 +76,7 @@ def _shaping(iterations: int) -> dict[str, Any]:
     return {
         "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=share, ramp=late),
         "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=fade),
-        "env.rewards.joint_acc.ramp": RampCfg(start=0.05, end=1.0, steps=steps),
-        "env.rewards.action_rate.ramp": RampCfg(start=0.05, end=1.0, steps=steps),
+        **{f"env.rewards.{n}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for n in ("joint_acc", "action_rate")},
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
     }
 
