@@ -1,6 +1,7 @@
 """The regression gate."""
 
 import dataclasses
+import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -221,6 +222,19 @@ def test_what_is_not_installed_is_marked_with_the_reason_and_the_rest_is_judged(
     assert f"{FRANKA}: not run: backend 'sb3' is not installed: pip install genelab[sb3]" in outcome.out
     assert outcome.out.count(": ok") == 1
     assert "sb3" in json.loads(report.read_text())["results"][0]["not_run"]
+
+
+def test_a_task_whose_models_are_not_installed_is_left_out(
+    suite: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (entry,) = json.loads(suite.read_text())
+    walker = {"task": "Playground-WalkerWalk-v0", "checkpoint": "bundled", "episodes": 4, "num_envs": 4}
+    suite.write_text(json.dumps([walker, entry]))
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *_: None if name == "dm_control" else found(name))
+    outcome = cli("benchmark", "--suite", suite)
+    assert outcome.code == 0, outcome.err
+    assert "Playground-WalkerWalk-v0: not run: entity 'robot': the control suite needs the models" in outcome.out
 
 
 def test_a_suite_of_which_nothing_can_run_is_an_error(

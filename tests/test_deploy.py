@@ -1,4 +1,4 @@
-"""Every bundled policy, exported, runs in plain MuJoCo as it does here (``examples/deploy``)."""
+"""Every bundled policy of a robot, exported, runs in plain MuJoCo as it does here (``examples/deploy``)."""
 
 import importlib
 import json
@@ -18,7 +18,8 @@ from genelab.tasks.suite import cheetah, walker
 
 BUNDLED = Path(deployment.__file__).parents[1] / "bundled"
 DEPLOY = Path(__file__).parents[1] / "examples/deploy"
-TASKS = sorted(path.stem for path in BUNDLED.glob("*.pt"))
+TASKS = sorted(path.stem for path in BUNDLED.glob("*.pt") if not path.stem.startswith("Playground"))
+"""Tasks of the control suite have starts and rewards of their own, which the example does not know."""
 WORLDS, STEPS = 3, 100
 """A hundred control steps: no command changes before, and in contact the engines' rounding does not matter yet."""
 

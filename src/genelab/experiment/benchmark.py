@@ -1,8 +1,8 @@
 """Batch evaluation of a suite, and the gate that compares it with a reference.
 
 A suite is ``[{"task", "checkpoint", "episodes", "seed", "num_envs"}, …]``; a report adds what was measured, and a
-report can serve as the reference of the next one. Entries whose backend or engine is not installed are marked with the
-reason and left out; the rest is judged.
+report can serve as the reference of the next one. Entries whose backend, engine or models are not installed are marked
+with the reason and left out; the rest is judged.
 
 The gate: a result is worse than its reference in one of these if it differs in the bad direction by more than
 `tolerance` of the reference's magnitude and by more than chance does:
@@ -117,6 +117,8 @@ def _measure(entry: dict[str, Any], episodes: int | None, say: Say) -> dict[str,
         record = run_evaluation(entry["task"], Path(entry.pop("path")), **protocol, say=say)
     except RunStopped as error:  # no reason to leave the others unjudged
         return {**entry, "failure": str(error)}
+    except NotInstalledError as error:  # the models of a task
+        return {**entry, "not_run": str(error)}
     lengths, success = record["episodes"]["length"], record["episodes"].get("success", ())
     successes = [length for length, succeeded in zip(lengths, success, strict=False) if succeeded]
     return {

@@ -177,7 +177,7 @@ def _build(name: str, cfg: EntityCfg) -> mujoco.MjSpec:
     try:
         child = cfg.model(**cfg.params)
     except UserError as error:
-        raise UserError(f"entity '{name}': {error}") from error
+        raise type(error)(f"entity '{name}': {error}") from error
     except Exception as error:  # whatever goes wrong in a builder, its entity is where to look
         raise UserError(f"entity '{name}' fails: {type(error).__name__}: {' '.join(str(error).split())}") from error
     name_parts(child, name)
