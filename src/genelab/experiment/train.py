@@ -78,6 +78,8 @@ def train(request: TrainRequest, say: Say = print, workers: Any = None) -> tuple
     directory = request.log_dir or new_directory(backend.name, request.task)
     with locked(directory):
         run = Run.create(directory, _describe(setup, backend.name, request), setup.env_cfg, setup.agent_cfg)
+        count = setup.agent_cfg.rollout.workers
+        say(f"worlds: {setup.env_cfg.num_envs} in {f'{count} workers' if count else 'this process'}")
         say(f"run: {directory}")
         try:
             return run, _train_in(run, env, setup.agent_cfg, warm_start, say, workers)
