@@ -182,9 +182,11 @@ class Entity:
     @property
     def _site_offset(self) -> Tensor:
         """(S, 3, N) from the origin of each site's body to the site, world frame."""
+        return self._engine.derived(f"{self.name}/site_offset", self._turned_sites)
+
+    def _turned_sites(self) -> Tensor:
         quat = self._at_sites(self._engine.body_quat)
-        turned = lambda: torch.bmm(self._site_turning, math.products(quat, quat))  # noqa: E731
-        return self._engine.derived(f"{self.name}/site_offset", turned)
+        return torch.bmm(self._site_turning, math.products(quat, quat))
 
     def _at_sites(self, of_bodies: Tensor) -> Tensor:
         """(S, d, N) what the bodies of all sites have of (N, nbody, d)."""
