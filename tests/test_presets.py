@@ -190,7 +190,7 @@ def test_what_helps_a_task_of_the_suite_to_begin_is_gone_before_its_score_is_tak
     assert next(iter(env.rewards)) == "reward"
     assert all(term.ramp.end == 0.0 and term.ramp.steps <= scored for term in list(env.rewards.values())[1:])
     for name, term in (env.terminations | env.events).items():
-        assert name not in ("restart", "restart_solved", "start_nearer") or term.params["until"] <= scored
+        assert name not in ("restart", "restart_solved", "start_nearer", "fallen") or term.params["until"] <= scored
 
 
 def test_restarts_are_as_frequent_as_asked_for_and_end() -> None:
@@ -213,6 +213,17 @@ def test_worlds_whose_task_is_done_restart_by_themselves() -> None:
     *_, truncated, extras = env.step(torch.zeros(512, 2))
     assert 0.05 < float(truncated.float().mean()) < 0.5, "the tip is in its target by chance"
     assert torch.equal(extras["is_success"], truncated)
+
+
+def test_who_has_fallen_begins_anew_at_first_and_lies_later() -> None:
+    cfg = find("Playground-HumanoidStand-v0").env_cfg()
+    cfg.num_envs, cfg.simulation.threads = 2, 1
+    cfg.terminations["fallen"] = DoneTermCfg(mdp.fallen, params={"height": 0.9, "until": 100})
+    env = ManagerBasedRlEnv(cfg)
+    terminated = torch.stack([env.step(torch.zeros(2, 21))[2] for _ in range(300)])
+    assert terminated[:100].any(), "a limp humanoid is on the ground within 2.5 s"
+    assert not terminated[100:].any()
+    assert (env.robot.root_pos[:, 2] < 0.9).all()
 
 
 def test_starts_are_nearer_to_zero_at_first_and_everywhere_in_the_end() -> None:

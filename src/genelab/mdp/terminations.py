@@ -44,6 +44,11 @@ def root_below(env: Env, height: float, entity: OwnerRef = None) -> Tensor:
     return env.height_above_ground((entity or env.robot).root_pos) < height
 
 
+def fallen(env: Env, height: float, until: CountOrZero) -> Tensor:
+    """The same in the first `until` control steps of a training, so that little of it is spent on the ground."""
+    return root_below(env, height) & (env.step_count < until)
+
+
 def survived(env: Env) -> Tensor:
     """The episode reached its length without any failure."""
     return env.truncated

@@ -44,13 +44,15 @@ def cpu(
     solved_every: float | None = None,
     afar: RewardTermCfg | None = None,
     nearer: bool = False,
+    fallen: float | None = None,
     **ppo: Any,
 ) -> dict[str, Any]:
     """Few worlds and small networks for one core, with actions held for `repeat` control steps, and settings of PPO.
 
     `squashed` actions have a deviation that depends on the state: wide to swing up, small to hold.
     What only helps to begin fades to nothing before the score is taken: new episodes every so many seconds, more often
-    where the task is solved, a reward felt from `afar`, starts `nearer` to a goal where all joints are at zero.
+    where the task is solved, a reward felt from `afar`, starts `nearer` to a goal where all joints are at zero, and
+    ends of episodes where the root body has `fallen` below a height.
     """
     steps = (iterations - SCORED) * STEPS * repeat
     changes: dict[str, Any] = {
@@ -71,6 +73,8 @@ def cpu(
         changes["env.rewards.afar"] = replace(afar, ramp=RampCfg(start=1.0, end=0.0, steps=steps))
     if nearer:
         changes["env.events.start_nearer"] = EventTermCfg(mdp.start_nearer, params={"until": steps})
+    if fallen is not None:
+        changes["env.terminations.fallen"] = DoneTermCfg(mdp.fallen, params={"height": fallen, "until": steps})
     settings = {
         "gamma": 0.995**repeat,
         "num_learning_epochs": 8,
@@ -97,6 +101,12 @@ def _reach(radii: float) -> dict[str, Any]:
     return cpu(800, squashed=False, restart_every=3.0, afar=afar, entropy_coef=0.002)
 
 
+def _humanoid(iterations: int) -> dict[str, Any]:
+    ppo = {"num_learning_epochs": 4, "desired_kl": 0.05, "max_learning_rate": 3e-3, "entropy_coef": 0.002}
+    nets = {"agent.actor.hidden_dims": (128, 128), "agent.critic.hidden_dims": (128, 128)}
+    return cpu(iterations, squashed=False, fallen=0.9, **ppo) | nets | {"agent.actor.distribution.init_std": 0.2}
+
+
 _NEAR = RewardTermCfg(acrobot.near_target, weight=0.2, params={"margin": 1.0})
 _CALM = RewardTermCfg(cartpole.calm, weight=0.5)
 _FAST = RewardTermCfg(finger.spinning, weight=1.0, params={"rate": 40.0, "margin": 40.0})
@@ -117,9 +127,9 @@ CPU = {
     "FishSwim": cpu(600, afar=_SWIM),
     "HopperHop": cpu(300, repeat=2),
     "HopperStand": cpu(300, repeat=2),
-    "HumanoidStand": cpu(600),
-    "HumanoidWalk": cpu(600),
-    "HumanoidRun": cpu(600),
+    "HumanoidStand": _humanoid(450),
+    "HumanoidWalk": _humanoid(1300),
+    "HumanoidRun": _humanoid(1300),
     "PendulumSwingup": cpu(500, repeat=2, restart_every=4.0, afar=_HIGH),
     "PointMass": cpu(1300, squashed=False, restart_every=3.0, gamma=0.99, entropy_coef=0.002),
     "ReacherEasy": _reach(0.06),
