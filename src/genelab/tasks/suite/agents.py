@@ -38,6 +38,7 @@ def ppo() -> RslRlOnPolicyRunnerCfg:
 
 def cpu(
     iterations: int,
+    worlds: int = 512,
     repeat: int = 1,
     squashed: bool = True,
     restart_every: float | None = None,
@@ -56,7 +57,7 @@ def cpu(
     """
     steps = (iterations - SCORED) * STEPS * repeat
     changes: dict[str, Any] = {
-        "env.num_envs": 512,
+        "env.num_envs": worlds,
         "agent.max_iterations": iterations,
         "agent.action_repeat": repeat,
         "agent.actor.distribution": "tanh_normal" if squashed else "gaussian",
@@ -107,7 +108,7 @@ def _humanoid(iterations: int) -> dict[str, Any]:
     return cpu(iterations, squashed=False, fallen=0.9, **ppo) | nets | {"agent.actor.distribution.init_std": 0.2}
 
 
-_NEAR = RewardTermCfg(acrobot.near_target, weight=0.2, params={"margin": 1.0})
+_NEAR = RewardTermCfg(acrobot.near_target, weight=2.0, params={"margin": 1.0})
 _CALM = RewardTermCfg(cartpole.calm, weight=0.5)
 _FAST = RewardTermCfg(finger.spinning, weight=1.0, params={"rate": 40.0, "margin": 40.0})
 _SWIM = RewardTermCfg(fish.near_target_and_upright, weight=0.3, params={"margin": 0.6})
@@ -127,11 +128,11 @@ CPU = {
     "FishSwim": cpu(600, afar=_SWIM),
     "HopperHop": cpu(300, repeat=2),
     "HopperStand": cpu(300, repeat=2),
-    "HumanoidStand": _humanoid(450),
-    "HumanoidWalk": _humanoid(1300),
-    "HumanoidRun": _humanoid(1300),
+    "HumanoidStand": _humanoid(400),
+    "HumanoidWalk": _humanoid(600),
+    "HumanoidRun": _humanoid(600),
     "PendulumSwingup": cpu(500, repeat=2, restart_every=4.0, afar=_HIGH),
-    "PointMass": cpu(1300, squashed=False, restart_every=3.0, gamma=0.99, entropy_coef=0.002),
+    "PointMass": cpu(325, worlds=2048, squashed=False, restart_every=3.0, gamma=0.99, entropy_coef=0.0005),
     "ReacherEasy": _reach(0.06),
     "ReacherHard": _reach(0.025),
     "SwimmerSwimmer6": cpu(500),
