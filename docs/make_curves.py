@@ -51,6 +51,15 @@ def memory() -> None:
     _save(figure, "memory.png")
 
 
+def humanoids() -> None:
+    """The humanoids of the control suite with the cpu preset, each seed a line."""
+    figure, axes = _figure("control steps, millions", "return while training")
+    for name, colour in (("Stand", "#2563a8"), ("Walk", "#1c7f58"), ("Run", "#c04a15")):
+        _plot_runs(axes, f"Playground-Humanoid{name}-v0", "cpu", colour, f"Humanoid{name}")
+    axes.legend(frameon=False)
+    _save(figure, "humanoids.png")
+
+
 def _plot_runs(axes: Any, task: str, kind: str, colour: str, label: str) -> None:
     """A line for each seed of a kept run."""
     for number, path in enumerate(sorted((ROOT / f"results/{task}/{kind}").glob("seed_*/run.json"))):
@@ -78,3 +87,4 @@ if __name__ == "__main__":
     backends()
     go1()
     memory()
+    humanoids()

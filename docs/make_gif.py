@@ -49,6 +49,7 @@ FILMS = {
     "pendulum": Film("GeneLab-Inverted-Pendulum-v0", 0, 0, 60, 4, 25, "640:360:0:60", form="webp"),
     "double-pendulum": Film("GeneLab-Double-Inverted-Pendulum-v0", 0, 0, 60, 4, 25, "640:400:0:20", form="webp"),
     "go1-rough": Film("Genelab-Velocity-Rough-Unitree-Go1-v0", 0, 10, 60, 4, 12.5, "640:360:0:90", form="webp"),
+    "humanoid": Film("Playground-HumanoidWalk-v0", 0, 10, 60, 4, 10, "640:420:0:30", form="webp"),
 }
 
 

@@ -108,7 +108,12 @@ def _humanoid(iterations: int) -> dict[str, Any]:
     return cpu(iterations, squashed=False, fallen=0.9, **ppo) | nets | {"agent.actor.distribution.init_std": 0.2}
 
 
-_BY_STATE = {"agent.actor.distribution.state_dependent": True, "agent.actor.distribution.init_std": 0.5}
+def _point_mass() -> dict[str, Any]:
+    ppo = {"gamma": 0.99, "desired_kl": 0.05, "entropy_coef": 0.0002}
+    std = {"agent.actor.distribution.state_dependent": True, "agent.actor.distribution.init_std": 0.5}
+    return cpu(325, worlds=2048, squashed=False, restart_every=3.0, **ppo) | std
+
+
 _NEAR = RewardTermCfg(acrobot.near_target, weight=2.0, params={"margin": 1.0})
 _CALM = RewardTermCfg(cartpole.calm, weight=0.5)
 _FAST = RewardTermCfg(finger.spinning, weight=1.0, params={"rate": 40.0, "margin": 40.0})
@@ -133,7 +138,7 @@ CPU = {
     "HumanoidWalk": _humanoid(600),
     "HumanoidRun": _humanoid(600),
     "PendulumSwingup": cpu(500, repeat=2, restart_every=4.0, afar=_HIGH),
-    "PointMass": cpu(325, 2048, squashed=False, restart_every=3.0, gamma=0.99, entropy_coef=0.0005) | _BY_STATE,
+    "PointMass": _point_mass(),
     "ReacherEasy": _reach(0.06),
     "ReacherHard": _reach(0.025),
     "SwimmerSwimmer6": cpu(500),
