@@ -109,9 +109,8 @@ def _humanoid(iterations: int) -> dict[str, Any]:
 
 
 def _point_mass() -> dict[str, Any]:
-    ppo = {"gamma": 0.99, "desired_kl": 0.05, "entropy_coef": 0.0002}
     std = {"agent.actor.distribution.state_dependent": True, "agent.actor.distribution.init_std": 0.5}
-    return cpu(325, worlds=2048, squashed=False, restart_every=3.0, **ppo) | std
+    return cpu(325, worlds=2048, squashed=False, restart_every=3.0, gamma=0.99, entropy_coef=0.0005) | std
 
 
 _NEAR = RewardTermCfg(acrobot.near_target, weight=2.0, params={"margin": 1.0})
