@@ -34,8 +34,11 @@ KEPT = {
     "Genelab-Velocity-Flat-Unitree-Go1-v0": Kept(4.48327, 51.403, margin=0.3),
     "Genelab-Velocity-Rough-Unitree-Go1-v0": Kept(4.30880, 37.868, margin=3.0),
     "GeneLab-Franka-Pick-And-Place-v0": Kept(-6.00459, -6.0046, margin=0.3),
+    "Playground-CartpoleSwingup-v0": Kept(7.50051, 864.59, margin=2.0),
+    "Playground-CheetahRun-v0": Kept(37.3169, 893.124, margin=10.0),
     "Playground-FingerTurnEasy-v0": Kept(63.8, 963.8, margin=5.0),
     "Playground-FishSwim-v0": Kept(9.54705, 631.149, margin=10.0),
+    "Playground-HumanoidStand-v0": Kept(99.3311, 992.425, margin=2.0),
     "Playground-WalkerWalk-v0": Kept(66.5072, 965.005, margin=3.0),
 }
 
