@@ -39,6 +39,7 @@ KEPT = {
     "Playground-FingerTurnEasy-v0": Kept(63.8, 963.8, margin=5.0),
     "Playground-FishSwim-v0": Kept(9.54705, 631.149, margin=10.0),
     "Playground-HumanoidStand-v0": Kept(99.3311, 992.425, margin=2.0),
+    "Playground-HumanoidWalk-v0": Kept(89.5272, 963.393, margin=5.0),
     "Playground-WalkerWalk-v0": Kept(66.5072, 965.005, margin=3.0),
 }
 
