@@ -150,7 +150,7 @@ def suite_results() -> str:
     more = ("evaluation", "M frames", "frames/s", "seconds", "seeds", "commit")
     reached = sum(row["reached"] for row in measured.values())
     table = Table((*titles, *more), rows).markdown()
-    return f"{table}\n\n{reached} of {len(rows)} tasks that are trained reach their target; the suite has {len(SUITE)}."
+    return f"{table}\n\n{reached} of the {len(SUITE)} tasks reach their target; {len(rows)} are trained."
 
 
 def capability_table() -> str:

@@ -45,7 +45,7 @@ def root_below(env: Env, height: float, entity: OwnerRef = None) -> Tensor:
 
 
 def fallen(env: Env, height: float, until: CountOrZero) -> Tensor:
-    """The same in the first `until` control steps of a training, so that little of it is spent on the ground."""
+    """`root_below` in the first `until` control steps of a training: little of it is then spent on the ground."""
     return root_below(env, height) & (env.step_count < until)
 
 
