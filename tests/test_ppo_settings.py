@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -256,6 +257,17 @@ def test_a_fixed_rate_does_not_decay(tmp_path: Path, train_tiny: Callable[..., A
     # The preset cpu of the task lets the bound of the adaptive rate fall, which a fixed one does not have.
     train_tiny(tmp_path, agent__max_iterations=3, agent__algorithm__schedule="fixed")
     assert [line["learning_rate"] for line in metrics(tmp_path)] == [1e-3] * 3
+
+
+@pytest.mark.parametrize(("most", "divergence"), [(None, 12.625 / 4), (2.0, 4.625 / 4), (0.5, 1.625 / 4)])
+def test_a_state_counts_in_the_divergence_with_so_much_at_most(
+    env: ManagerBasedRlEnv, most: float | None, divergence: float
+) -> None:
+    method: Any = learner(env, RslRlPpoCfg(max_state_kl=most)).method
+    # Gaussians of deviation 1 whose means are so far apart diverge by half of its square: 0.125, 0.5, 2 and 10
+    shift, ones = torch.tensor([[0.5], [1.0], [2.0], [20.0**0.5]]), torch.ones(4, 1)
+    batch = SimpleNamespace(old_distribution_params=(torch.zeros(4, 1), ones))
+    assert float(method._divergence(batch, (shift, ones))) == pytest.approx(divergence)
 
 
 @pytest.mark.parametrize(("size", "number"), [(768, 1), (500, 2), (384, 2), (100, 8), (1, 768)])

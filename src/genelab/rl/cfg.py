@@ -71,6 +71,8 @@ class RslRlPpoCfg:
     min_learning_rate: LearningRate = 0.0
     """Where the linear schedule ends, with the training."""
     desired_kl: Positive = 0.01
+    max_state_kl: Positive | None = None
+    """The most that one state counts in the divergence; without it, few states with a tiny deviation rule the rate."""
     max_learning_rate: LearningRate = 1e-2
     """Upper end of the adaptive learning rate."""
     decay_learning_rate: bool = False
@@ -89,7 +91,7 @@ class RslRlPpoCfg:
             raise UserError(f"min_learning_rate must be at most {self.learning_rate:g}, the rate that it falls from")
 
     def unused_fields(self) -> dict[str, str]:
-        adaptive = ("desired_kl", "max_learning_rate", "decay_learning_rate")
+        adaptive = ("desired_kl", "max_state_kl", "max_learning_rate", "decay_learning_rate")
         readers = {"adaptive": adaptive, "linear": ("min_learning_rate",)}
         others = [name for schedule, names in readers.items() if schedule != self.schedule for name in names]
         unused = dict.fromkeys(others, f"the schedule of the learning rate is {self.schedule}")

@@ -250,7 +250,8 @@ class PPO(RslRlPPO, Method):
         """How far the policy is from the one that acted; nothing if the learning rate does not follow it."""
         if self.schedule != "adaptive":
             return torch.zeros((), device=self.device)
-        return self.actor.get_kl_divergence(batch.old_distribution_params, params).mean()
+        kl = self.actor.get_kl_divergence(batch.old_distribution_params, params)
+        return (kl if self.cfg.max_state_kl is None else kl.clamp(max=self.cfg.max_state_kl)).mean()
 
     def _adapt_learning_rate(self, kl: Tensor) -> None:
         """A smaller rate after a step that changed the policy much, a larger one after a step that hardly did."""
