@@ -255,4 +255,4 @@ class Engine(ABC):
     def _state_changed(self, env_ids: Tensor) -> None:
         """Forget what was derived from the state of these worlds before it was set."""
         self._derived.clear()
-        self._state_set[env_ids] = True
+        self._state_set.index_fill_(0, env_ids, True)

@@ -80,8 +80,8 @@ class MujocoEngine(Engine):
     def reset(self, env_ids: Tensor) -> None:
         self._rows[env_ids.numpy()] = self._default_row
         self.qpos[env_ids] = self.default_qpos
-        self.qvel[env_ids] = 0.0
-        self.ctrl[env_ids] = 0.0
+        self.qvel.index_fill_(0, env_ids, 0.0)
+        self.ctrl.index_fill_(0, env_ids, 0.0)
         self._state_changed(env_ids)
 
     def set_state(self, env_ids: Tensor, qpos: Tensor, qvel: Tensor) -> None:

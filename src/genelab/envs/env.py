@@ -308,8 +308,8 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         """Steps 1 to 5 of a reset; see the module's docstring."""
         self.curriculum_manager.reset(env_ids)
         self.engine.reset(env_ids)
-        self.episode_length_buf[env_ids] = 0
-        self._skipped_steps[env_ids] = 0
+        self.episode_length_buf.index_fill_(0, env_ids, 0)
+        self._skipped_steps.index_fill_(0, env_ids, 0)
         self.event_manager.reset(env_ids)
         self.command_manager.reset(env_ids)
         self.sensors.reset(env_ids)
@@ -337,14 +337,14 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
 
     def _finish(self, done: Tensor, success: Tensor | None) -> FinishedEpisodes:
         lengths = self.episode_length_buf[done] - self._skipped_steps[done]
-        terms = self.reward_manager.episode_sums[:, done]
+        terms = self.reward_manager.episode_sums.index_select(1, done)
         finished = FinishedEpisodes(
             env_ids=done,
             returns=terms.sum(dim=0),
             lengths=lengths,
             reward_terms=terms,
-            metrics=self.metrics_manager.episode_sums[:, done] / lengths.clamp(min=1),
-            terminations=self.termination_manager.fired[:, done],
+            metrics=self.metrics_manager.episode_sums.index_select(1, done) / lengths.clamp(min=1),
+            terminations=self.termination_manager.fired.index_select(1, done),
             success=None if success is None else success[done],
         )
         self.episode_stats.add(finished)

@@ -134,5 +134,5 @@ class VelocityCommand(CommandTerm):
         return marks
 
     def reset(self, env_ids: Tensor) -> None:
-        self.course[env_ids] = 0.0
+        self.course.index_fill_(0, env_ids, 0.0)
         super().reset(env_ids)

@@ -91,7 +91,7 @@ class FeetSwingHeight(StatefulTerm):
         return error.sum(dim=1) * is_moving(env, self._command, self._threshold)
 
     def reset(self, env_ids: Tensor) -> None:
-        self._peak[env_ids] = 0.0
+        self._peak.index_fill_(0, env_ids, 0.0)
 
 
 class Pose(StatefulTerm):

@@ -69,7 +69,7 @@ class ContactSensor(Sensor):
     def reset(self, env_ids: Tensor) -> None:
         super().reset(env_ids)
         for values in self._arrays().values():
-            values[env_ids] = 0
+            values.index_fill_(0, env_ids, 0)
 
     def describe(self) -> dict[str, Any]:
         cfg, force = self.cfg, {"unit": "N", "frame": "world", "sign": "force on the side"}

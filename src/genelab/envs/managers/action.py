@@ -53,7 +53,7 @@ class ActionTerm(Stateful):
 
     def reset(self, env_ids: Tensor) -> None:
         if len(self.recent) > 1:
-            self.recent[:, env_ids] = 0.0
+            self.recent.index_fill_(1, env_ids, 0.0)
         if self.cfg.latency[1] > 0:
             self.draw_delay(env_ids, *self.cfg.latency)
 
@@ -89,5 +89,5 @@ class ActionManager(BuiltTermManager):
 
     def reset(self, env_ids: Tensor) -> None:
         super().reset(env_ids)
-        self.action[env_ids] = 0.0
-        self.previous_action[env_ids] = 0.0
+        self.action.index_fill_(0, env_ids, 0.0)
+        self.previous_action.index_fill_(0, env_ids, 0.0)

@@ -89,7 +89,7 @@ class SummingManager(TermManager):
 
     def reset(self, env_ids: Tensor) -> None:
         super().reset(env_ids)
-        self.episode_sums[:, env_ids] = 0.0
+        self.episode_sums.index_fill_(1, env_ids, 0.0)
 
 
 class BuiltTermManager(Manager):
