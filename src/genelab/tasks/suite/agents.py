@@ -71,7 +71,7 @@ def cpu(
             params = {"every": every, "until": steps}
             changes[f"env.terminations.{func.__name__}"] = DoneTermCfg(func, params=params, time_out=True)
     if afar is not None:
-        changes["env.rewards.afar"] = replace(afar, ramp=RampCfg(start=1.0, end=0.0, steps=steps))
+        changes["env.rewards.afar"] = replace(afar, ramp=afar.ramp or RampCfg(start=1.0, end=0.0, steps=steps))
     if nearer:
         changes["env.events.start_nearer"] = EventTermCfg(mdp.start_nearer, params={"until": steps})
     if fallen is not None:
@@ -92,9 +92,9 @@ def cpu(
     return changes | {f"agent.algorithm.{name}": value for name, value in (settings | ppo).items()}
 
 
-def _turn(radius: float) -> dict[str, Any]:
-    afar = RewardTermCfg(finger.turned, weight=0.5, params={"radius": radius, "margin": 0.3})
-    return cpu(640, repeat=2, restart_every=4.0, solved_every=0.7, afar=afar, entropy_coef=0.003)
+def _turn(radius: float, fade: RampCfg | None = None, **ppo: Any) -> dict[str, Any]:
+    afar = RewardTermCfg(finger.turned, weight=0.5, params={"radius": radius, "margin": 0.3}, ramp=fade)
+    return cpu(640, repeat=2, restart_every=4.0, solved_every=0.7, afar=afar, entropy_coef=0.003, **ppo)
 
 
 def _reach(radii: float) -> dict[str, Any]:
@@ -129,7 +129,7 @@ CPU = {
     "CheetahRun": cpu(400, repeat=2),
     "FingerSpin": cpu(800, gamma=0.98, afar=_FAST, entropy_coef=0.02),
     "FingerTurnEasy": _turn(0.07),
-    "FingerTurnHard": _turn(0.03),
+    "FingerTurnHard": _turn(0.03, fade=RampCfg(start=1.0, end=0.0, steps=12_000), max_state_kl=0.2),
     "FishSwim": cpu(600, afar=_SWIM),
     "HopperHop": cpu(300, repeat=2),
     "HopperStand": cpu(300, repeat=2),
