@@ -35,9 +35,7 @@ def run_collection(
     check("steps", steps, Count)
     scripted = demonstrator(task)
     prepare_output(out)
-    setup = resolve(task, preset=preset, overrides=overrides, unused=UNUSED_IN_COLLECT)
-    for change in setup.changes:
-        say(str(change))
+    setup = resolve(task, preset=preset, overrides=overrides, unused=UNUSED_IN_COLLECT, say=say)
     with closing(ManagerBasedRlEnv(setup.env_cfg, seed=seed)) as env:
         demos = record_demos(task, env, scripted(env), steps, seed)
     write_result(out, lambda path: write_demos(path, demos))

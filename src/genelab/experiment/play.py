@@ -82,8 +82,6 @@ def run_playback(request: PlayRequest, say: Say = print) -> int:
     if checkpoint is not None:
         agents["trained"] = lambda: load_policy(env, checkpoint)
     session = Session(env, agents, agent, lambda name: _load(name, env, request))
-    for change in setup.changes:
-        say(str(change))
     steps = show(session, request, say)
     if returns := env.episode_stats.returns:
         say(f"{len(returns)} episodes ended, return_mean {sum(returns) / len(returns):.2f}")
@@ -103,8 +101,8 @@ def _resolve(request: PlayRequest, agent: str, say: Say) -> tuple[Setup, dict[st
             if agent == "trained":
                 raise
             say(f"no trained agent: {error}")
-    unused = {"agent": f"the {agent} agent has no networks and learns nothing"}
-    return resolve(request.task, play=True, preset="reference", overrides=request.overrides, unused=unused), None
+    task, unused = request.task, {"agent": f"the {agent} agent has no networks and learns nothing"}
+    return resolve(task, play=True, preset="reference", overrides=request.overrides, unused=unused, say=say), None
 
 
 def _load(name: str, env: ManagerBasedRlEnv, request: PlayRequest) -> Policy:
@@ -119,13 +117,11 @@ def _load(name: str, env: ManagerBasedRlEnv, request: PlayRequest) -> Policy:
 
 
 def _play_scene(request: PlayRequest, say: Say) -> int:
-    setup = resolve(request.task, play=True, preset="reference", overrides=request.overrides)
+    setup = resolve(request.task, play=True, preset="reference", overrides=request.overrides, say=say)
     ignored = {"--agent": request.agent, "--checkpoint": request.checkpoint, "--num-envs": request.num_envs}
     for flag, value in {**ignored, "--prof": request.prof or None}.items():
         if value is not None:
             say(f"warning: {flag} is ignored: '{request.task}' is a scene that plays itself, without a policy")
-    for change in setup.changes:
-        say(str(change))
     return show(Session(ManagerBasedEnv(setup.env_cfg, seed=request.seed)), replace(request, prof=False), say)
 
 

@@ -208,8 +208,6 @@ class _Lab:
         """The play config with the training's pushes, and the checkpoint."""
         request = self._request
         setup, checkpoint = resolve_policy(request.task, path, request.overrides, unused=UNUSED, say=self._say)
-        for change in setup.changes:
-            self._say(str(change))
         cfg = setup.env_cfg
         cfg.num_envs = self._protocol.num_envs
         if request.pushes:
