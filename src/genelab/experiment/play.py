@@ -23,7 +23,7 @@ from genelab.experiment.setup import Setup, of_the_policy, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
 from genelab.rl.backends.base import Policy
 from genelab.rl.evaluator import RandomPolicy
-from genelab.viewer.native import open_viewer
+from genelab.viewer.native import NativeViewer
 from genelab.viewer.server import PageServer
 from genelab.viewer.session import Session
 from genelab.viewer.web import Curves, WebViewer
@@ -129,7 +129,7 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict
     """Step until the length is reached or the viewer is closed; returns the number of steps."""
     env, limit, page, viewer = session.env, request.max_steps, request.page, None
     if env.cfg.simulation.vis:
-        viewer = open_viewer(env, realtime=True) if page is None else WebViewer(session, page, curves)
+        viewer = NativeViewer(env, realtime=True) if page is None else WebViewer(session, page, curves)
     elif limit is None:
         limit = env.cfg.simulation.steps
     if session.rl is not None:

@@ -26,7 +26,7 @@ from genelab.rl import backends
 from genelab.rl.backends.base import Hooks, TrainResult
 from genelab.rl.checkpoint import WarmStart
 from genelab.rl.eval_callback import EvalCallback, EvalSettings
-from genelab.viewer.native import open_viewer
+from genelab.viewer.native import NativeViewer
 
 UNUSED_IN_TRAINING = {
     "env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)",
@@ -142,7 +142,7 @@ def _train_in(
     with _stop_on_signal(run):
         status, viewer = "failed", None
         try:
-            viewer = open_viewer(env) if env.cfg.simulation.vis else None
+            viewer = NativeViewer(env) if env.cfg.simulation.vis else None
             if run.meta.get("logger") == "wandb":
                 run.tracker = open_wandb(run.directory, run.meta)
             evaluation = None
