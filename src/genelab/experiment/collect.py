@@ -22,14 +22,7 @@ UNUSED_IN_COLLECT = {
 
 
 def run_collection(
-    task: str,
-    out: Path,
-    overrides: Overrides = (),
-    *,
-    steps: int = 1000,
-    seed: int = 0,
-    preset: str = "auto",
-    say: Say = print,
+    task: str, out: Path, overrides: Overrides, *, steps: int, seed: int, preset: str = "auto", say: Say
 ) -> dict[str, Any]:
     """Record the demonstrator of a task in its training environment and write the file."""
     check("steps", steps, Count)
