@@ -165,7 +165,7 @@ def _choose(campaign: Campaign, plan: Plan, only_failing: bool, say: Say) -> lis
 
 
 def _evaluated(directory: Path) -> bool:
-    return (directory / EVAL_FILE).exists() and is_final(read_json(directory / EVAL_FILE))
+    return (directory / EVAL_FILE).exists() and is_final(read_json(directory / EVAL_FILE) or {})
 
 
 def _check_unchanged(directory: Path, row: Row, request: TrainRequest, setup: Setup) -> None:
