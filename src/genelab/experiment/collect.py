@@ -22,22 +22,13 @@ UNUSED_IN_COLLECT = {
 
 
 def run_collection(
-    task: str,
-    out: Path,
-    overrides: Overrides = (),
-    *,
-    steps: int = 1000,
-    seed: int = 0,
-    preset: str = "auto",
-    say: Say = print,
+    task: str, out: Path, overrides: Overrides, *, steps: int, seed: int, preset: str = "auto", say: Say
 ) -> dict[str, Any]:
     """Record the demonstrator of a task in its training environment and write the file."""
     check("steps", steps, Count)
     scripted = demonstrator(task)
     prepare_output(out)
-    setup = resolve(task, preset=preset, overrides=overrides, unused=UNUSED_IN_COLLECT)
-    for change in setup.changes:
-        say(str(change))
+    setup = resolve(task, preset=preset, overrides=overrides, unused=UNUSED_IN_COLLECT, say=say)
     with closing(ManagerBasedRlEnv(setup.env_cfg, seed=seed)) as env:
         demos = record_demos(task, env, scripted(env), steps, seed)
     write_result(out, lambda path: write_demos(path, demos))

@@ -41,8 +41,6 @@ def setup_policy(
     setup, checkpoint = resolve_policy(task, path, overrides, unused=unused, say=say)
     setup.env_cfg.num_envs = num_envs
     env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)
-    for change in setup.changes:
-        say(str(change))
     return setup, InferenceSetup(env, load_policy(env, checkpoint)), checkpoint[INFO_KEY]
 
 
@@ -60,7 +58,7 @@ def resolve_policy(
     if infos["backend"] not in backends.BACKENDS:
         raise UserError(f"'{path}' was made by backend '{infos['backend']}', which this version does not have")
     unread = {"agent": f"the networks come from '{path.name}'", **(unused or {})}
-    setup = resolve(task, play=True, preset="reference", overrides=overrides, unused=unread)
+    setup = resolve(task, play=True, preset="reference", overrides=overrides, unused=unread, say=say)
     ours = {change.path for change in setup.changes}
     inherited = {p: v for p, v in infos["env_changes"].items() if p not in ours}
     with about(path):

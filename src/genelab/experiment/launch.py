@@ -35,7 +35,7 @@ class Launcher(Protocol):
     def stop(self) -> None: ...
 
 
-class Watch(Protocol):
+class Watch:
     """Is told what happens: a command begins, commands run (a few times a second), a command has ended."""
 
     def begin(self, directory: Path, command: list[str]) -> None: ...

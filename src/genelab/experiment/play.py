@@ -23,7 +23,7 @@ from genelab.experiment.setup import Setup, of_the_policy, resolve
 from genelab.experiment.video import HEIGHT, WIDTH, VideoWriter
 from genelab.rl.backends.base import Policy
 from genelab.rl.evaluator import RandomPolicy
-from genelab.viewer.native import open_viewer
+from genelab.viewer.native import NativeViewer
 from genelab.viewer.server import PageServer
 from genelab.viewer.session import Session
 from genelab.viewer.web import Curves, WebViewer
@@ -82,8 +82,6 @@ def run_playback(request: PlayRequest, say: Say = print) -> int:
     if checkpoint is not None:
         agents["trained"] = lambda: load_policy(env, checkpoint)
     session = Session(env, agents, agent, lambda name: _load(name, env, request))
-    for change in setup.changes:
-        say(str(change))
     steps = show(session, request, say)
     if returns := env.episode_stats.returns:
         say(f"{len(returns)} episodes ended, return_mean {sum(returns) / len(returns):.2f}")
@@ -103,8 +101,8 @@ def _resolve(request: PlayRequest, agent: str, say: Say) -> tuple[Setup, dict[st
             if agent == "trained":
                 raise
             say(f"no trained agent: {error}")
-    unused = {"agent": f"the {agent} agent has no networks and learns nothing"}
-    return resolve(request.task, play=True, preset="reference", overrides=request.overrides, unused=unused), None
+    task, unused = request.task, {"agent": f"the {agent} agent has no networks and learns nothing"}
+    return resolve(task, play=True, preset="reference", overrides=request.overrides, unused=unused, say=say), None
 
 
 def _load(name: str, env: ManagerBasedRlEnv, request: PlayRequest) -> Policy:
@@ -119,13 +117,11 @@ def _load(name: str, env: ManagerBasedRlEnv, request: PlayRequest) -> Policy:
 
 
 def _play_scene(request: PlayRequest, say: Say) -> int:
-    setup = resolve(request.task, play=True, preset="reference", overrides=request.overrides)
+    setup = resolve(request.task, play=True, preset="reference", overrides=request.overrides, say=say)
     ignored = {"--agent": request.agent, "--checkpoint": request.checkpoint, "--num-envs": request.num_envs}
     for flag, value in {**ignored, "--prof": request.prof or None}.items():
         if value is not None:
             say(f"warning: {flag} is ignored: '{request.task}' is a scene that plays itself, without a policy")
-    for change in setup.changes:
-        say(str(change))
     return show(Session(ManagerBasedEnv(setup.env_cfg, seed=request.seed)), replace(request, prof=False), say)
 
 
@@ -133,7 +129,7 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict
     """Step until the length is reached or the viewer is closed; returns the number of steps."""
     env, limit, page, viewer = session.env, request.max_steps, request.page, None
     if env.cfg.simulation.vis:
-        viewer = open_viewer(env, realtime=True) if page is None else WebViewer(session, page, curves)
+        viewer = NativeViewer(env, realtime=True) if page is None else WebViewer(session, page, curves)
     elif limit is None:
         limit = env.cfg.simulation.steps
     if session.rl is not None:

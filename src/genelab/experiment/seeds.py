@@ -12,7 +12,7 @@ from genelab.core.errors import UserError
 from genelab.core.run_files import METRICS_FILE, RUN_FILE, seed_directory
 from genelab.experiment.console import Display, describe, open_display
 from genelab.experiment.inference import file_digest
-from genelab.experiment.launch import LocalProcesses, log_file, threads_each, work_through
+from genelab.experiment.launch import LocalProcesses, Watch, log_file, threads_each, work_through
 from genelab.experiment.run.directory import Run, new_directory
 from genelab.experiment.run.lock import locked
 from genelab.experiment.run.summary import differences, settings, summarise
@@ -25,7 +25,7 @@ TAIL = 16_384
 """Bytes at the end of a log that are read: more than one line of it."""
 
 
-class SeedLines:
+class SeedLines(Watch):
     """A row per seed that follows the metrics of its run, and a line for each that begins or ends."""
 
     def __init__(self, display: Display, seeds: dict[Path, int], total: int, unit: str, say: Say):

@@ -62,8 +62,12 @@ def resolve(
     backend: str | None = None,
     overrides: Overrides = (),
     unused: dict[str, str] | None = None,
+    say: Say = lambda line: None,
 ) -> Setup:
-    """Configs of a task with preset and overrides. To change what `unused` names (path: reason) is an error."""
+    """Configs of a task with preset and overrides. To change what `unused` names (path: reason) is an error.
+
+    `say` is told what the user changed.
+    """
     spec = find(task_id)
     setup = Setup(spec, spec.env_cfg(play=play), spec.agent_cfg(backend) if spec.agents or backend else None, play)
     setup.preset = choose_preset(spec, preset, backend, overrides)
@@ -74,6 +78,8 @@ def resolve(
     setup.changes = apply_typed(setup.roots, overrides)
     check_read(setup.roots, setup.changes, unused)
     validate(setup.roots)
+    for change in setup.changes:
+        say(str(change))
     return setup
 
 

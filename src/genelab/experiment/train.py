@@ -3,7 +3,7 @@
 import shlex
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from genelab.rl import backends
 from genelab.rl.backends.base import Hooks, TrainResult
 from genelab.rl.checkpoint import WarmStart
 from genelab.rl.eval_callback import EvalCallback, EvalSettings
-from genelab.viewer.native import open_viewer
+from genelab.viewer.native import NativeViewer
 
 UNUSED_IN_TRAINING = {
     "env.simulation.steps": "training is as long as agent.max_iterations says (--max-iterations)",
@@ -142,7 +142,7 @@ def _train_in(
     with _stop_on_signal(run):
         status, viewer = "failed", None
         try:
-            viewer = open_viewer(env) if env.cfg.simulation.vis else None
+            viewer = NativeViewer(env) if env.cfg.simulation.vis else None
             if run.meta.get("logger") == "wandb":
                 run.tracker = open_wandb(run.directory, run.meta)
             evaluation = None
@@ -173,22 +173,17 @@ def _train_in(
 @contextmanager
 def _stop_on_signal(run: Run) -> Iterator[None]:
     """Ctrl-C, SIGTERM and a closed terminal end the run after the present iteration; a second one ends it at once."""
+    with ExitStack() as changed:
 
-    def request_stop(number: int, frame: Any) -> None:
-        run.stop_requested = True
-        for name, handler in previous.items():
-            signal.signal(name, handler)
+        def request_stop(number: int, frame: Any) -> None:
+            run.stop_requested = True
+            changed.close()  # puts the handlers of before back
 
-    previous = {}
-    with suppress(ValueError):  # not in the main thread: signals are someone else's business
-        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # nohup: to outlive its terminal
-                previous[name] = signal.signal(name, request_stop)
-    try:
+        with suppress(ValueError):  # not in the main thread: signals are someone else's business
+            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # nohup: to outlive its terminal
+                    changed.callback(signal.signal, name, signal.signal(name, request_stop))
         yield
-    finally:
-        for name, handler in previous.items():
-            signal.signal(name, handler)
 
 
 def _describe(setup: Setup, backend: str, request: TrainRequest) -> dict[str, Any]:

@@ -9,14 +9,6 @@ from genelab.core.graphics import has_display
 from genelab.envs import ManagerBasedEnv
 
 
-def open_viewer(env: ManagerBasedEnv, realtime: bool = False) -> "NativeViewer":
-    """MuJoCo's own viewer on world 0. `realtime` slows the caller down to the speed of the simulated world."""
-    if not (has_display() and _opens_windows()):
-        others = "'play' also has --viewer web and --video FILE, and 'genelab watch' follows a training"
-        raise UserError(f"there is no display to open a window on: use --headless; {others}")
-    return NativeViewer(env, realtime)
-
-
 def _opens_windows() -> bool:
     """Whether the display can be reached: MuJoCo's viewer ends the whole process if it cannot."""
     import glfw
@@ -29,7 +21,11 @@ def _opens_windows() -> bool:
 class NativeViewer:
     """MuJoCo's own window on world 0."""
 
-    def __init__(self, env: ManagerBasedEnv, realtime: bool):
+    def __init__(self, env: ManagerBasedEnv, realtime: bool = False):
+        """`realtime` slows the caller down to the speed of the simulated world."""
+        if not (has_display() and _opens_windows()):
+            others = "'play' also has --viewer web and --video FILE, and 'genelab watch' follows a training"
+            raise UserError(f"there is no display to open a window on: use --headless; {others}")
         import mujoco.viewer
 
         self._engine = env.engine

@@ -71,13 +71,10 @@ class PageServer:
 @contextlib.contextmanager
 def announced(title: str, host: str, port: int | None, say: Callable[[str], None]) -> Iterator[PageServer]:
     """A server whose address is said at once, so that the page loads while the worlds are built."""
-    server = PageServer(title, host, port)
-    for line in server.invitation():
-        say(line)
-    try:
+    with contextlib.closing(PageServer(title, host, port)) as server:
+        for line in server.invitation():
+            say(line)
         yield server
-    finally:
-        server.close()
 
 
 def _bind(host: str, port: int | None) -> socket.socket:

@@ -106,10 +106,9 @@ def tasks_at_target(campaign: Campaign) -> set[str]:
     return found
 
 
-def is_final(evaluation: dict[str, Any] | None) -> bool:
+def is_final(evaluation: dict[str, Any]) -> bool:
     """Whether an evaluation is the one that tables show: of the last checkpoint, with the deterministic policy."""
-    record = evaluation or {}
-    return Path(str(record.get("checkpoint"))).name in FINAL_MODELS and record.get("deterministic") is True
+    return Path(str(evaluation.get("checkpoint"))).name in FINAL_MODELS and evaluation.get("deterministic") is True
 
 
 def _look_at_row(row: Row, active: bool = False) -> RowState:

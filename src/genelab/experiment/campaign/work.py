@@ -2,7 +2,6 @@
 
 import shutil
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from genelab.core.run_files import EVAL_FILE, METRICS_FILE, RUN_FILE
 from genelab.experiment.campaign.file import Campaign, Row, read_campaign
 from genelab.experiment.campaign.state import in_words, is_final, look_at, status_text, tasks_at_target
 from genelab.experiment.console import live_text, on_terminal
-from genelab.experiment.launch import Launcher, LocalProcesses, log_file, threads_each, work_through
+from genelab.experiment.launch import Launcher, LocalProcesses, Watch, log_file, threads_each, work_through
 from genelab.experiment.run.directory import Run
 from genelab.experiment.run.lock import holder, locked
 from genelab.experiment.run.reading import read_summary
@@ -26,8 +25,8 @@ from genelab.rl.backends import learner_class
 DOES = {"train": "training", "eval": "evaluation", "summary": "summary of its row"}
 
 
-class RunLines:
-    """A line for each run that begins something or fails."""
+class RunLines(Watch):
+    """A line for each run that begins something or fails. The table is drawn by the clock."""
 
     def __init__(self, directory: Path, say: Say):
         self._directory, self._say = directory, say
@@ -36,9 +35,6 @@ class RunLines:
     def begin(self, directory: Path, command: list[str]) -> None:
         does = "training goes on" if "--resume" in command else DOES[command[0]]
         self._say(f"{directory.relative_to(self._directory)}: {does}")
-
-    def follow(self, running: Iterable[Path]) -> None:
-        """The table is drawn by the clock."""
 
     def end(self, directory: Path, code: int | None) -> None:
         if code not in (0, None):
@@ -169,7 +165,7 @@ def _choose(campaign: Campaign, plan: Plan, only_failing: bool, say: Say) -> lis
 
 
 def _evaluated(directory: Path) -> bool:
-    return (directory / EVAL_FILE).exists() and is_final(read_json(directory / EVAL_FILE))
+    return (directory / EVAL_FILE).exists() and is_final(read_json(directory / EVAL_FILE) or {})
 
 
 def _check_unchanged(directory: Path, row: Row, request: TrainRequest, setup: Setup) -> None:

@@ -88,7 +88,7 @@ def _small_print(entry: Entry, result: Result) -> str:
         return ""
     # The interval over episodes of the one run that was evaluated.
     run = next(run for run in entry.runs if EVAL_RETURN.read(run) is not None)
-    interval, episodes = evaluated("return_ci95")(run), (run.evaluation or {}).get("num_episodes")
+    interval, episodes = evaluated("return_ci95")(run), run.evaluation.get("num_episodes")
     name = f", {run.name} only" if len(entry.runs) > 1 else ""
     return f"± {number(interval, 2)} (95 %), {episodes} episodes{name}" if interval is not None else ""
 
@@ -173,7 +173,7 @@ def seed_list(entry: Entry) -> str:
 
 def evaluation(entries: Sequence[Entry]) -> Section | None:
     """The evaluation section; None if nothing was evaluated."""
-    records = [run.evaluation for entry in entries for run in entry.runs if run.evaluation is not None]
+    records = [run.evaluation for entry in entries for run in entry.runs if run.evaluation]
     data = {
         "final": [_policies(entry) for entry in entries] if records else None,
         "same_protocol": len({tuple(str(record.get(key)) for key in PROTOCOL) for record in records}) < 2,
@@ -187,7 +187,7 @@ def evaluation(entries: Sequence[Entry]) -> Section | None:
 
 def _policies(entry: Entry) -> dict[str, Any]:
     """The policies of an entry that were evaluated, and means over them."""
-    runs = [run for run in entry.runs if run.evaluation is not None]
+    runs = [run for run in entry.runs if run.evaluation]
     over = {key: over_runs(runs, evaluated(key)) for key in ("return_mean", "length_mean", "success_rate")}
     return {"label": entry.label, "runs": runs, "over": over}
 
@@ -198,7 +198,7 @@ def _terms(entries: Sequence[Entry]) -> Table | None:
     if len(entries) > 1:
         groups = [(Cell(entry.label, index), entry.runs) for index, entry in enumerate(entries)]
     else:
-        runs = [run for run in entries[0].runs if run.evaluation is not None]
+        runs = [run for run in entries[0].runs if run.evaluation]
         groups = [("Mean per episode", runs), *((run.name, [run]) for run in runs if len(runs) > 1)]
     columns = [_term_values(runs) for _, runs in groups]
     keys = unique(key for column in columns for key in column)

@@ -80,8 +80,8 @@ class RunData:
         for name, file in (("env", ENV_FILE), ("agent", AGENT_FILE)):
             params = _read_record(directory / file, {}, notes)
             self.config |= flatten(params, name) if params else {}
-        self.evaluation = _read_record(directory / EVAL_FILE, EVALUATION, notes) or None
-        """eval.json."""
+        self.evaluation = _read_record(directory / EVAL_FILE, EVALUATION, notes)
+        """eval.json; empty if there is none."""
         written = datetime.fromtimestamp(log.stat().st_mtime, UTC) if log.exists() else None
         self.recorded_at = written.isoformat(timespec="seconds") if written else ""
         """When the last iteration was written down, UTC; empty if none was."""
@@ -99,7 +99,7 @@ class RunData:
     @property
     def evaluated(self) -> dict[str, Any]:
         """The metrics of eval.json; empty if there are none."""
-        return (self.evaluation or {}).get("metrics", {})
+        return self.evaluation.get("metrics", {})
 
     @cached_property
     def train_s(self) -> float | None:

@@ -1,7 +1,7 @@
 """A sim2sim comparison from request to record: contract, open and closed loop, baseline, attribution, matrix."""
 
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -190,13 +190,10 @@ class _Lab:
         rows = [self._matrix_row(self._path, self._checkpoint, self._episodes)]
         for path in others:
             cfg, checkpoint = self._resolve(path)
-            runs = {}
+            same, runs = digest(cfg) == digest(self._cfg), {}
             for engine, env in self._envs.items():
-                same = digest(cfg) == digest(self._cfg)
-                own = env if same else make_env(cfg, engine, self._request.seed)
-                runs[engine] = self._run(own, f"{path} in {engine}", policy=load_policy(own, checkpoint))
-                if not same:
-                    own.close()
+                with nullcontext(env) if same else closing(make_env(cfg, engine, self._request.seed)) as own:
+                    runs[engine] = self._run(own, f"{path} in {engine}", policy=load_policy(own, checkpoint))
             rows.append(self._matrix_row(path, checkpoint, runs))
         self.record["matrix"] = rows
 
@@ -208,8 +205,6 @@ class _Lab:
         """The play config with the training's pushes, and the checkpoint."""
         request = self._request
         setup, checkpoint = resolve_policy(request.task, path, request.overrides, unused=UNUSED, say=self._say)
-        for change in setup.changes:
-            self._say(str(change))
         cfg = setup.env_cfg
         cfg.num_envs = self._protocol.num_envs
         if request.pushes:
