@@ -115,32 +115,36 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-def _shaping(iterations: int) -> dict[str, Any]:
-    """What leads to the first steps; gone after so many iterations (docs/g1-study.md).
+def _shaping(iterations: int, progress: int) -> dict[str, Any]:
+    """What leads to the first steps; gone after so many iterations, `progress` after so many (docs/g1-study.md).
 
     Progress along the command, standing on one foot and not falling pay at first; penalties on unsteady motion come in
-    slowly; commands are small for half as long; pushes come when the rest is gone. Only episodes that cannot be saved
-    end early throughout.
+    slowly; commands are small for half as long; pushes come when the rest is gone. Progress stays longer: turns hardly
+    pay without it.
     """
     steps = iterations * STEPS
-    fade, step = RampCfg(start=1.0, end=0.0, steps=steps), {"feet": "feet", "command": COMMAND, "threshold": 0.1}
+    fade, late = (RampCfg(start=1.0, end=0.0, steps=n) for n in (steps, progress * STEPS))
+    step, share = {"feet": "feet", "command": COMMAND, "threshold": 0.1}, {**_COMMAND, "smallest": 0.3}
     slowly = ("action_rate", "clearance", "swing_height", "angular_momentum", "torso_ang_vel")
     return {
-        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params=_COMMAND, ramp=fade),
+        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=share, ramp=late),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
         "env.events.push": pushes(G1, after=steps),
-        "env.terminations.low": envs.DoneTermCfg(mdp.root_below, params={"height": 0.5}),
-        "env.terminations.leaning": envs.DoneTermCfg(mdp.tilted, params={"limit": 0.7}),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
     }
 
 
 def _cpu(worlds: int, iterations: int) -> dict[str, Any]:
-    """Small networks, few worlds, larger steps of physics and of learning, and the robot's symmetry."""
+    """Small networks, few worlds, larger steps of physics and of learning, and the robot's symmetry.
+
+    Episodes also end where the robot cannot be saved any more.
+    """
     return {
         "env.num_envs": worlds,
+        "env.terminations.low": envs.DoneTermCfg(mdp.root_below, params={"height": 0.5}),
+        "env.terminations.leaning": envs.DoneTermCfg(mdp.tilted, params={"limit": 0.7}),
         "env.simulation.dt": 0.02 / 3,
         "env.decimation": 3,
         "agent.max_iterations": iterations,
@@ -157,8 +161,14 @@ def _cpu(worlds: int, iterations: int) -> dict[str, Any]:
 
 
 _SHORT, _LONG = _cpu(worlds=512, iterations=1200), _cpu(worlds=1024, iterations=4000)
-FLAT_PRESETS: dict[str, dict[str, Any]] = {"cpu": {**_SHORT, **_shaping(600)}, "long": {**_LONG, **_shaping(1000)}}
+FLAT_PRESETS: dict[str, dict[str, Any]] = {
+    "cpu": {**_SHORT, **_shaping(600, progress=1100)},
+    "long": {**_LONG, **_shaping(1000, progress=3600)},
+}
 # The standard deviation as on flat ground, where the policy comes from.
 _FLAT_STD = {"agent.actor.distribution.state_dependent": False}
-ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": {**_SHORT, **_FLAT_STD}, "long": {**_LONG, **_FLAT_STD}}
+ROUGH_PRESETS: dict[str, dict[str, Any]] = {
+    "cpu": {**_cpu(worlds=512, iterations=700), **_FLAT_STD},
+    "long": {**_LONG, **_FLAT_STD},
+}
 """To be started from a policy for flat ground: ``--checkpoint <run>/model_final.pt``."""
