@@ -225,18 +225,29 @@ def test_trot_is_one_diagonal_pair_on_the_ground(env: ManagerBasedRlEnv, down: s
     assert mdp.trot(env, feet, COMMAND, threshold=0.1)[:2].tolist() == [0.0, 0.0]
 
 
-def test_progress_is_the_speed_along_the_command_up_to_the_commanded_one(env: ManagerBasedRlEnv) -> None:
-    worlds = torch.arange(4)
-    upright = torch.tensor([1.0, 0.0, 0.0, 0.0]).expand(4, 4)
+def moving(env: ManagerBasedRlEnv) -> None:
+    """All robots upright at 0.5 m/s forwards and 0.3 rad/s to the left, with a command each."""
     velocity = torch.zeros(4, 6)
     velocity[:, 0], velocity[:, 5] = 0.5, 0.3
-    env.robot.write_root(worlds, quat=upright, vel=velocity)
+    env.robot.write_root(torch.arange(4), quat=torch.tensor([1.0, 0.0, 0.0, 0.0]).expand(4, 4), vel=velocity)
     env.command_manager[COMMAND][:] = torch.tensor(
         [[1.0, 0.0, 0.0], [0.2, 0.0, 0.1], [-1.0, 0.0, -1.0], [0.0, 0.0, 0.0]]
     )
-    torch.testing.assert_close(mdp.progress(env, COMMAND), torch.tensor([0.5, 0.3, -0.8, 0.0]))
+
+
+def test_progress_is_the_share_of_the_command_that_is_reached(env: ManagerBasedRlEnv) -> None:
+    moving(env)
     shares = mdp.progress(env, COMMAND, smallest=0.4)
     torch.testing.assert_close(shares, torch.tensor([0.5, 0.2 / 0.4 + 0.1 / 0.4, -0.8, 0.0]))
+
+
+def test_nearness_falls_on_both_sides_of_the_command(env: ManagerBasedRlEnv) -> None:
+    moving(env)
+    # half of the speed; 0.3 m/s too fast for at least 0.4; the other way; moving instead of standing
+    expected = [0.5 + 0.7, (1 - 0.3 / 0.4) + 0.8, -0.5 - 0.3, (1 - 0.5 / 0.4) + 0.7]
+    torch.testing.assert_close(mdp.nearness(env, COMMAND, smallest=0.4), torch.tensor(expected))
+    env.command_manager[COMMAND][:] = torch.tensor([-2.0, 0.0, -3.0])
+    torch.testing.assert_close(mdp.nearness(env, COMMAND, smallest=0.4), torch.full((4,), -0.25 - 1.0))
 
 
 def test_a_touching_thigh_costs_once(env: ManagerBasedRlEnv) -> None:

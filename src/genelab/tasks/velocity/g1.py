@@ -115,19 +115,19 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-def _shaping(iterations: int, progress: int) -> dict[str, Any]:
-    """What leads to the first steps; gone after so many iterations, `progress` after so many (docs/g1-study.md).
+def _shaping(iterations: int, nearness: int) -> dict[str, Any]:
+    """What leads to the first steps; gone after so many iterations, `nearness` after so many (docs/g1-study.md).
 
-    Progress along the command, standing on one foot and not falling pay at first; penalties on unsteady motion come in
-    slowly; commands are small for half as long; pushes come when the rest is gone. Progress stays longer: turns hardly
+    Being near the command, standing on one foot and not falling pay at first; penalties on unsteady motion come in
+    slowly; commands are small for half as long; pushes come when the rest is gone. Nearness stays longer: turns hardly
     pay without it.
     """
     steps = iterations * STEPS
-    fade, late = (RampCfg(start=1.0, end=0.0, steps=n) for n in (steps, progress * STEPS))
-    step, share = {"feet": "feet", "command": COMMAND, "threshold": 0.1}, {**_COMMAND, "smallest": 0.3}
+    fade, late = (RampCfg(start=1.0, end=0.0, steps=n) for n in (steps, nearness * STEPS))
+    step, near = {"feet": "feet", "command": COMMAND, "threshold": 0.1}, {**_COMMAND, "smallest": 0.3}
     slowly = ("action_rate", "clearance", "swing_height", "angular_momentum", "torso_ang_vel")
     return {
-        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=share, ramp=late),
+        "env.rewards.nearness": RewardTermCfg(mdp.nearness, weight=3.0, params=near, ramp=late),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
@@ -162,8 +162,8 @@ def _cpu(worlds: int, iterations: int) -> dict[str, Any]:
 
 _SHORT, _LONG = _cpu(worlds=512, iterations=1200), _cpu(worlds=1024, iterations=4000)
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**_SHORT, **_shaping(600, progress=1100)},
-    "long": {**_LONG, **_shaping(1000, progress=3600)},
+    "cpu": {**_SHORT, **_shaping(600, nearness=1100)},
+    "long": {**_LONG, **_shaping(1000, nearness=3600)},
 }
 # The standard deviation as on flat ground, where the policy comes from.
 _FLAT_STD = {"agent.actor.distribution.state_dependent": False}
