@@ -317,7 +317,7 @@ def test_a_robot_that_sinks_is_told_by_its_height_above_the_ground(env: ManagerB
 def test_what_helps_to_begin_fades_and_is_neither_in_the_task_nor_in_play(preset: str) -> None:
     shaped, task = resolve(FLAT, preset=preset).env_cfg, flat()
     aids = {name: shaped.rewards[name].ramp for name in shaped.rewards if name not in task.rewards}
-    assert {name: ramp.end for name, ramp in aids.items()} == {"nearness": 0.0, "single_support": 0.0, "alive": 0.0}
+    assert {name: ramp.end for name, ramp in aids.items()} == {"progress": 0.0, "single_support": 0.0, "alive": 0.0}
     end = aids["alive"].steps
     assert 0 < end < 24 * resolve(FLAT, preset=preset).agent_cfg.max_iterations
     ramps = [term.ramp for name, term in shaped.rewards.items() if name in task.rewards and term.ramp]

@@ -235,8 +235,9 @@ def moving(env: ManagerBasedRlEnv) -> None:
     )
 
 
-def test_progress_is_the_share_of_the_command_that_is_reached(env: ManagerBasedRlEnv) -> None:
+def test_progress_is_the_speed_along_the_command_up_to_the_commanded_one(env: ManagerBasedRlEnv) -> None:
     moving(env)
+    torch.testing.assert_close(mdp.progress(env, COMMAND), torch.tensor([0.5, 0.3, -0.8, 0.0]))
     shares = mdp.progress(env, COMMAND, smallest=0.4)
     torch.testing.assert_close(shares, torch.tensor([0.5, 0.2 / 0.4 + 0.1 / 0.4, -0.8, 0.0]))
 

@@ -19,25 +19,27 @@ def trot(env: Env, feet: ContactRef, command: str, threshold: NonNegative, longe
     return (turns & short & is_moving(env, command, threshold)).float()
 
 
-def progress(env: Env, command: str, smallest: Positive, entity: OwnerRef = None) -> Tensor:
-    """Speed along the command, up to the commanded one, as a share of it, plus the same of the yaw rate.  (N,)
+def progress(env: Env, command: str, smallest: Positive | None = None, entity: OwnerRef = None) -> Tensor:
+    """Speed along the command, up to the commanded one, plus the same of the yaw rate.  (N,)
 
-    Linear, where the tracking rewards are flat far from the command. Slow commands pay as much as fast ones; below
-    `smallest`, m/s and rad/s, less.
+    Linear, where the tracking rewards are flat far from the command. With `smallest`, m/s and rad/s, both are shares of
+    the command, so that slow commands pay as much as fast ones; below `smallest`, less.
     """
     wanted, robot = env.command_manager[command], (entity or env.robot)
     speed, rate = wanted[:, :2].norm(dim=1), wanted[:, 2].abs()
     along = (robot.root_lin_vel[:, :2] * wanted[:, :2]).sum(dim=1) / speed.clamp(min=1e-6)
     turning = robot.root_ang_vel[:, 2] * wanted[:, 2].sign()
+    if smallest is None:
+        return along.minimum(speed) + turning.minimum(rate)
     return along.minimum(speed) / speed.clamp(min=smallest) + turning.minimum(rate) / rate.clamp(min=smallest)
 
 
 def nearness(env: Env, command: str, smallest: Positive, entity: OwnerRef = None) -> Tensor:
     """How near the robot is to its command: a part for its speed, one for its yaw rate, each from -1 to 1.  (N,)
 
-    Linear on both sides of the command, where the tracking rewards are flat far from it, and where `progress` lets a
-    robot that sways turn several times too fast. The error of the velocity is a share of the commanded speed, at least
-    of `smallest`, m/s; that of the yaw rate is in rad/s.
+    Linear on both sides of the command, where the tracking rewards are flat on it and far from it, and `progress` lets
+    a robot be too fast. The error of the velocity is a share of the commanded speed, at least of `smallest`, m/s; that
+    of the yaw rate is in rad/s. For robots that walk already: to one that does not, it says to stand still.
     """
     wanted, robot = env.command_manager[command], (entity or env.robot)
     error = (wanted[:, :2] - robot.root_lin_vel[:, :2]).norm(dim=1) / wanted[:, :2].norm(dim=1).clamp(min=smallest)
