@@ -158,28 +158,20 @@ def _cpu(worlds: int, iterations: int) -> dict[str, Any]:
     }
 
 
-def _exact(iterations: int) -> dict[str, Any]:
-    """For a policy that walks: nearness to the command pays, until 40 iterations before the end.
-
-    The task's own reward hardly tells slow turns from exact ones.
-    """
-    fade, near = RampCfg(start=1.0, end=0.0, steps=(iterations - 40) * STEPS), {**_COMMAND, "smallest": 0.3}
-    return {
-        **_cpu(worlds=512, iterations=iterations),
-        "env.rewards.nearness": RewardTermCfg(mdp.nearness, weight=2.0, params=near, ramp=fade),
-        "agent.algorithm.max_learning_rate": 1e-3,  # it should not forget how to walk
-    }
-
-
 _LONG = _cpu(worlds=1024, iterations=4000)
+_FADE, _NEAR = RampCfg(start=1.0, end=0.0, steps=260 * STEPS), {**_COMMAND, "smallest": 0.3}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {**_cpu(worlds=512, iterations=1200), **_shaping(600)},
-    "exact": _exact(300),
+    # To be started from a policy that walks: the task's own reward hardly tells slow turns from exact ones.
+    "refine": {
+        **_cpu(worlds=512, iterations=300),
+        "env.rewards.nearness": RewardTermCfg(mdp.nearness, weight=2.0, params=_NEAR, ramp=_FADE),
+        "agent.algorithm.max_learning_rate": 1e-3,  # it should not forget how to walk
+    },
     "long": {**_LONG, **_shaping(1000)},
 }
-"""`exact` is to be started from a policy of another one: ``--checkpoint <run>/model_final.pt``."""
 # The standard deviation as on flat ground, where the policy comes from.
-_FLAT_STD = {"agent.actor.distribution.state_dependent": False}
+_FLAT_STD = {"agent.actor.distribution.state_dependent": False, "agent.actor.distribution.std_range": (0.05, 2.0)}
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {**_cpu(worlds=512, iterations=700), **_FLAT_STD},
     "long": {**_LONG, **_FLAT_STD},
