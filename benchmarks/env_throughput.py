@@ -1,5 +1,7 @@
 """Environment steps per second over bare ``Batch.step`` on the same model, states, controls and substeps.
 
+The inverted pendulum is also stepped through gymnasium's vector interface, with numpy arrays.
+
 The bare loop does nothing but copy controls in and step. Before each round it takes over the environment's states, so
 that both step the same physics.
 """
@@ -13,8 +15,11 @@ import numpy as np
 import torch
 from mujoco.batch import Batch
 
+from genelab.clients.gym import GymVectorEnv
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
+
+PENDULUM = "GeneLab-Inverted-Pendulum-v0"
 
 
 def targets(env: ManagerBasedRlEnv, action: torch.Tensor) -> np.ndarray:
@@ -23,11 +28,16 @@ def targets(env: ManagerBasedRlEnv, action: torch.Tensor) -> np.ndarray:
     return env.engine.ctrl.double().numpy()
 
 
-def measure(task: str, num_envs: int, steps: int, rounds: int, threads: int = 0) -> dict[str, float]:
+def measure(
+    task: str, num_envs: int, steps: int, rounds: int, threads: int = 0, gymnasium: bool = False
+) -> dict[str, float]:
     """Rates and ratio of a task; with one thread by CPU time, which other work on the machine disturbs less."""
     cfg = resolve(task, preset="cpu").env_cfg
     cfg.num_envs, cfg.simulation.threads = num_envs, threads
-    env = ManagerBasedRlEnv(cfg)
+    vector = GymVectorEnv(cfg) if gymnasium else None
+    if vector is not None:
+        vector.reset(seed=0)
+    env = ManagerBasedRlEnv(cfg) if vector is None else vector.env
     env.randomize_episode_start()
     bare = Batch(env.scene.model, num_envs, threads)
     ctrl = bare.bind("ctrl")
@@ -36,7 +46,7 @@ def measure(task: str, num_envs: int, steps: int, rounds: int, threads: int = 0)
 
     def ours() -> None:
         for action in actions:
-            env.step(action)
+            env.step(action) if vector is None else vector.step(action.numpy())
 
     def theirs() -> None:
         for control in controls:
@@ -58,7 +68,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=30)
     arguments = parser.parse_args()
     cases = {
-        "GeneLab-Inverted-Pendulum-v0": 4096,
+        PENDULUM: 4096,
         "GeneLab-Double-Inverted-Pendulum-v0": 4096,
         "Genelab-Velocity-Flat-Unitree-Go1-v0": 1024,
         "Genelab-Velocity-Rough-Unitree-Go1-v0": 1024,
@@ -67,6 +77,8 @@ def main() -> None:
         task: {"num_envs": worlds, **measure(task, worlds, arguments.steps, arguments.rounds)}
         for task, worlds in cases.items()
     }
+    gym = measure(PENDULUM, cases[PENDULUM], arguments.steps, arguments.rounds, gymnasium=True)
+    measured[f"gymnasium: {PENDULUM}"] = {"num_envs": cases[PENDULUM], **gym}
     save("env_throughput", {"what": "environment over bare Batch.step, cpu presets", **measured})
 
 
