@@ -12,9 +12,12 @@ import torch
 from genelab import mdp
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv, StatefulTerm
+from genelab.experiment.inference import bundle_directory
 from genelab.experiment.probe import directions
 from genelab.experiment.setup import resolve
 from genelab.mdp.commands import VelocityCommandCfg
+from genelab.rl.backends import load_policy
+from genelab.rl.checkpoint import read_checkpoint
 from genelab.scene.terrain_shapes import LARGE_SIZES
 from genelab.tasks.velocity.builder import COMMAND
 from genelab.tasks.velocity.g1 import FEET, RUNNING, WALKING, flat, flat_ppo, rough, rough_ppo
@@ -308,6 +311,23 @@ def test_a_robot_that_sinks_is_told_by_its_height_above_the_ground(env: ManagerB
     pos[:, 2] = torch.tensor([0.76, 0.51, 0.49, -0.2])
     env.robot.write_root(WORLDS, pos=pos)
     assert mdp.root_below(env, 0.5).tolist() == [False, False, True, True]
+
+
+def test_feet_walk_on_the_flat_part_of_a_height_field_as_on_a_plane(env: ManagerBasedRlEnv) -> None:
+    cfg = rough(play=True)
+    cfg.num_envs, cfg.simulation.dt, cfg.decimation, cfg.simulation.threads = 6, 0.02 / 3, 3, 1
+    assert cfg.scene.terrain is not None
+    cfg.scene.terrain.rows = 1  # flat
+    field = ManagerBasedRlEnv(cfg, seed=3)
+    field.command_manager.terms[COMMAND].hold(torch.tensor([0.5, 0.0, 0.0]).repeat(6, 1))
+    walks = load_policy(env, resolve(FLAT, preset="cpu").agent_cfg, read_checkpoint(bundle_directory() / f"{FLAT}.pt"))
+    obs, heights = field.reset(seed=3), field.observation_manager.groups["policy"].term_dims["height_scan"]
+    fallen = torch.zeros(6, dtype=torch.bool)
+    for _ in range(150):
+        obs, _, terminated, _, _ = field.step(walks.act({"policy": obs["policy"][:, :-heights]}))
+        fallen |= terminated
+    field.close()
+    assert not bool(fallen.any())
 
 
 # Presets
