@@ -84,7 +84,7 @@ class SummingManager(TermManager):
 
     def __init__(self, cfg: Mapping[str, TermCfg], env: Env):
         super().__init__(cfg, env)
-        self.episode_sums = torch.zeros(len(self.terms), env.num_envs, dtype=torch.float64, device=env.device)
+        self.episode_sums: Tensor = torch.zeros(len(self.terms), env.num_envs, dtype=torch.float64, device=env.device)
         """(T, N) since the episode began; float64, for a thousand small steps add up."""
 
     def reset(self, env_ids: Tensor) -> None:
