@@ -158,7 +158,7 @@ def _cpu(worlds: int, iterations: int) -> dict[str, Any]:
     }
 
 
-_LONG = _cpu(worlds=1024, iterations=4000)
+_LONG, _ROUGH = _cpu(worlds=1024, iterations=4000), _cpu(worlds=512, iterations=700)
 _FADE, _NEAR = RampCfg(start=1.0, end=0.0, steps=260 * STEPS), {**_COMMAND, "smallest": 0.3}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {**_cpu(worlds=512, iterations=1200), **_shaping(600)},
@@ -170,10 +170,11 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
     },
     "long": {**_LONG, **_shaping(1000)},
 }
-# The standard deviation as on flat ground, where the policy comes from.
-_FLAT_STD = {"agent.actor.distribution.state_dependent": False, "agent.actor.distribution.std_range": (0.05, 2.0)}
-ROUGH_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**_cpu(worlds=512, iterations=700), **_FLAT_STD},
-    "long": {**_LONG, **_FLAT_STD},
+_GO_ON = {
+    # The standard deviation as on flat ground, where the policy comes from, and nothing that lets it grow.
+    "agent.actor.distribution.state_dependent": False,
+    "agent.actor.distribution.std_range": (0.05, 2.0),
+    "agent.algorithm.entropy_coef": 0.0,
 }
+ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": {**_ROUGH, **_GO_ON}, "long": {**_LONG, **_GO_ON}}
 """To be started from a policy for flat ground: ``--checkpoint <run>/model_final.pt``."""
