@@ -515,6 +515,11 @@ def test_a_ramp_of_no_length_is_at_its_end_at_once():
     assert RampCfg(start=1.0, end=0.0).factor(0) == 0.0
 
 
+def test_a_ramp_that_begins_later_is_zero_before():
+    assert RampCfg(start=1.0, end=0.0, steps=4, after=2).factor(1) == 0.0
+    assert [RampCfg(start=1.0, end=0.0, steps=4, after=2).factor(step) for step in (2, 4, 6)] == [1.0, 0.5, 0.0]
+
+
 def test_metrics_are_means_over_the_episode():
     cfg = config(num_envs=2)
     cfg.episode_length_s = 0.05

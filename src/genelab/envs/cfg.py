@@ -55,16 +55,20 @@ class TermCfg(HasParams):
 
 @dataclass(kw_only=True)
 class RampCfg:
-    """A factor that goes linearly from `start` to `end` over the first `steps` control steps of a training."""
+    """A factor that goes linearly from `start` to `end` over `steps` control steps of a training."""
 
     start: float
     end: float
     steps: ranges.CountOrZero = 0
     """0: the factor is `end` from the beginning."""
+    after: ranges.CountOrZero = 0
+    """Where `start` is. Before, the factor is zero."""
 
     def factor(self, step: int) -> float:
         """The factor at a control step."""
-        return self.end if step >= self.steps else self.start + (self.end - self.start) * step / self.steps
+        gone = step - self.after
+        line = self.end if gone >= self.steps else self.start + (self.end - self.start) * gone / self.steps
+        return 0.0 if gone < 0 else line
 
 
 @dataclass

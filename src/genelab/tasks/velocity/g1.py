@@ -1,5 +1,6 @@
 """The Unitree G1 follows a velocity command: the published task, and how it is learnt on few cores."""
 
+from dataclasses import replace
 from typing import Any
 
 from genelab import envs, mdp
@@ -115,19 +116,22 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-def _shaping(iterations: int) -> dict[str, Any]:
-    """What leads to the first steps; gone after so many iterations (docs/g1-study.md).
+def _shaping(iterations: int, near: int) -> dict[str, Any]:
+    """What leads to the first steps, gone after so many iterations, and then to exact ones (docs/g1-study.md).
 
     Progress along the command, standing on one foot and not falling pay at first; penalties on unsteady motion come in
-    slowly; commands are small for half as long; pushes come when the rest is gone.
+    slowly; commands are small for half as long; pushes come when the rest is gone. Being near to the command pays from
+    then on, for `near` iterations: the task's own reward hardly tells slow turns from exact ones.
     """
     steps = iterations * STEPS
     fade, step = RampCfg(start=1.0, end=0.0, steps=steps), {"feet": "feet", "command": COMMAND, "threshold": 0.1}
+    exact, share = replace(fade, steps=near * STEPS, after=steps), {**_COMMAND, "smallest": 0.3}
     slowly = ("action_rate", "clearance", "swing_height", "angular_momentum", "torso_ang_vel")
     return {
         "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params=_COMMAND, ramp=fade),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
+        "env.rewards.nearness": RewardTermCfg(mdp.nearness, weight=2.0, params=share, ramp=exact),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
         "env.events.push": pushes(G1, after=steps),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
@@ -159,16 +163,9 @@ def _cpu(worlds: int, iterations: int) -> dict[str, Any]:
 
 
 _LONG, _ROUGH = _cpu(worlds=1024, iterations=4000), _cpu(worlds=512, iterations=700)
-_FADE, _NEAR = RampCfg(start=1.0, end=0.0, steps=260 * STEPS), {**_COMMAND, "smallest": 0.3}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**_cpu(worlds=512, iterations=1200), **_shaping(600)},
-    # To be started from a policy that walks: the task's own reward hardly tells slow turns from exact ones.
-    "refine": {
-        **_cpu(worlds=512, iterations=300),
-        "env.rewards.nearness": RewardTermCfg(mdp.nearness, weight=2.0, params=_NEAR, ramp=_FADE),
-        "agent.algorithm.max_learning_rate": 1e-3,  # it should not forget how to walk
-    },
-    "long": {**_LONG, **_shaping(1000)},
+    "cpu": {**_cpu(worlds=512, iterations=1400), **_shaping(600, near=700)},
+    "long": {**_LONG, **_shaping(1000, near=2500)},
 }
 _GO_ON = {
     # The standard deviation as on flat ground, where the policy comes from, and nothing that lets it grow.
