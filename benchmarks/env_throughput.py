@@ -72,6 +72,7 @@ def main() -> None:
         "GeneLab-Double-Inverted-Pendulum-v0": 4096,
         "Genelab-Velocity-Flat-Unitree-Go1-v0": 1024,
         "Genelab-Velocity-Rough-Unitree-Go1-v0": 1024,
+        "Genelab-Velocity-Flat-Unitree-G1-v0": 1024,
     }
     measured = {
         task: {"num_envs": worlds, **measure(task, worlds, arguments.steps, arguments.rounds)}

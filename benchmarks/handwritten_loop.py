@@ -1,6 +1,7 @@
 """rsl_rl's PPO around a hand-written environment and nothing else: no logs, no checkpoints."""
 
 import contextlib
+import inspect
 import io
 from typing import Any
 
@@ -51,9 +52,9 @@ def _both(mirror: Mirror) -> Any:
 
 def _train_cfg(cfg: RslRlOnPolicyRunnerCfg) -> dict[str, Any]:
     """The nested dict that rsl_rl reads."""
-    algorithm = to_dict(cfg.algorithm, type(cfg.algorithm))
-    for ours in ("symmetry", "decay_learning_rate", "max_learning_rate"):  # of no weight for speed
-        del algorithm[ours]
+    known = inspect.signature(PPO).parameters  # what it does not know is of no weight for speed
+    settings = to_dict(cfg.algorithm, type(cfg.algorithm)).items()
+    algorithm = {name: value for name, value in settings if name in known and name != "symmetry"}
     return {
         "num_steps_per_env": cfg.num_steps_per_env,
         "obs_groups": {name: list(groups) for name, groups in cfg.obs_groups.items()},
