@@ -114,6 +114,10 @@ class ArraySensor(Sensor):
     def measure(self) -> Tensor:
         """(N, *shape) of the present state, without noise."""
 
+    def measure_in(self, env_ids: Tensor) -> Tensor:
+        """The same in these worlds only."""
+        return self.measure()[env_ids]
+
     @property
     def data(self) -> Tensor:
         """(N, *shape) what was measured last."""
@@ -121,7 +125,7 @@ class ArraySensor(Sensor):
             self._values, self._outdated = self.noisy(self.measure()), None
         elif self._outdated is not None:
             ids, self._outdated = self._outdated.unique(), None
-            self._values = self._values.index_copy(0, ids, self.noisy(self.measure()[ids]))
+            self._values = self._values.index_copy(0, ids, self.noisy(self.measure_in(ids)))
         return self._values
 
     def sense(self) -> None:

@@ -64,19 +64,22 @@ class HeightScan(ArraySensor):
         return {**super().describe(), **numbers, "body": self._frame.name, "grid": points}
 
     def measure(self) -> Tensor:
-        pos, terrain = self._frame.pos, self.host.terrain
+        return self.measure_in(slice(None))
+
+    def measure_in(self, env_ids: Tensor | slice) -> Tensor:
+        height, terrain = self._frame.pos[env_ids, 2:], self.host.terrain
         if terrain is None:
-            return pos[:, 2:].repeat(1, self.grid.shape[1])  # not a view of the state, which goes on changing
-        return pos[:, 2:] - terrain.height_at(*self._places())
+            return height.repeat(1, self.grid.shape[1])  # not a view of the state, which goes on changing
+        return height - terrain.height_at(*self._places(env_ids))
 
     def points(self) -> Tensor:
         """(N, points, 3) where the ground was measured to be, world frame."""
-        return torch.stack((*self._places(), self._frame.pos[:, 2:] - self.data), dim=-1)
+        return torch.stack((*self._places(slice(None)), self._frame.pos[:, 2:] - self.data), dim=-1)
 
-    def _places(self) -> tuple[Tensor, Tensor]:
-        """(N, points) x and y of the grid in the world."""
-        pos = self._frame.pos
-        w, x, y, z = self._frame.quat.unbind(-1)
+    def _places(self, env_ids: Tensor | slice) -> tuple[Tensor, Tensor]:
+        """(worlds, points) x and y of the grid in the world."""
+        pos = self._frame.pos[env_ids]
+        w, x, y, z = self._frame.quat[env_ids].unbind(-1)
         ahead = torch.nn.functional.normalize(torch.stack((1 - 2 * (y * y + z * z), 2 * (w * z + x * y)), dim=1))
         left = torch.stack((-ahead[:, 1], ahead[:, 0]), dim=1)
         xs = torch.addmm(pos[:, :1], torch.stack((ahead[:, 0], left[:, 0]), dim=1), self.grid)
