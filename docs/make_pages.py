@@ -14,7 +14,7 @@ from typing import Any
 
 from genelab.core.table import Table
 from genelab.engines.capabilities import CAPABILITIES, MODEL_FIELDS
-from genelab.rl.deployment import vocabulary_table
+from genelab.rl.deployment import COMMANDS, ENDS, EVENTS, OBSERVATIONS, REWARDS, meaning
 from genelab.scene.terrain_shapes import LARGE_SIZES, SHAPES, SIZES, size_name
 from genelab.tasks.suite import ROWS as SUITE_ROWS
 from genelab.tasks.suite import TASKS as SUITE
@@ -88,6 +88,19 @@ def pages() -> dict[str, str]:
         "docs/suite.md": suite,
         "examples/deploy/README.md": deploy,
     }
+
+
+def vocabulary_table() -> str:
+    """What words in exported files mean."""
+    rows = []
+    for described, word in {**OBSERVATIONS, **COMMANDS}.items():
+        of = "the command's" if "command" in word.name else "the sensor's"
+        known = word.unit or described in COMMANDS
+        rows.append(
+            (f"`{word.name}`", meaning(described), *((word.unit, word.frame, word.sign) if known else [of] * 3))
+        )
+    rows += [(f"`{name}`", meaning(func), "", "", "") for func, name in (REWARDS | ENDS | EVENTS).items()]
+    return Table(("word", "meaning", "unit", "frame", "sign"), rows).markdown()
 
 
 def suite_table() -> str:

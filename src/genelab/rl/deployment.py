@@ -20,7 +20,6 @@ import numpy as np
 from genelab import mdp
 from genelab.core.config import reference, to_dict
 from genelab.core.files import without_infinities
-from genelab.core.table import Table
 from genelab.envs import CommandTermCfg, Entity, GoalCfg, ManagerBasedRlEnv, TermCfg
 from genelab.envs.managers.observation import ObservationGroup
 from genelab.envs.spawn import Spawn
@@ -117,19 +116,6 @@ def meaning(described: Callable[..., Any] | type) -> str:
     """The first paragraph of a docstring on one line, without the shape at its end."""
     text = " ".join((inspect.getdoc(described) or "").partition("\n\n")[0].split())
     return re.sub(r" \([N….][^()]*\)( bool| ->.*)?$", "", text)
-
-
-def vocabulary_table() -> str:
-    """All words as a table for the documentation."""
-    rows = []
-    for described, word in {**OBSERVATIONS, **COMMANDS}.items():
-        of = "the command's" if "command" in word.name else "the sensor's"
-        known = word.unit or described in COMMANDS
-        rows.append(
-            (f"`{word.name}`", meaning(described), *((word.unit, word.frame, word.sign) if known else [of] * 3))
-        )
-    rows += [(f"`{name}`", meaning(func), "", "", "") for func, name in (REWARDS | ENDS | EVENTS).items()]
-    return Table(("word", "meaning", "unit", "frame", "sign"), rows).markdown()
 
 
 def describe(env: ManagerBasedRlEnv, deployed: Deployed, layout: tuple[ObservationGroup, ...]) -> dict[str, Any]:
