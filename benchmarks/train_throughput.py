@@ -1,7 +1,6 @@
 """Training steps per second of genelab over a hand-written loop (`handwritten_*.py`).
 
 Both use rsl_rl's PPO with the same networks, epochs, minibatches and worlds; genelab also logs, as in a real run.
-The G1 is compared with what no hand-written environment can beat: one that steps the physics and does nothing else.
 """
 
 # ruff: noqa: I001  (common imports genelab, and that before torch: it sets how torch's threads wait)
@@ -11,54 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from common import alternate, compare, save
-import torch
-from mujoco.batch import Batch
-from tensordict import TensorDict
 
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.run.directory import Run
 from genelab.experiment.setup import resolve
 from genelab.mdp.symmetry import Mirror
 from genelab.rl.rsl_rl.learner import RslRlLearner
+from handwritten_g1 import G1
 from handwritten_go1 import Go1
 from handwritten_loop import HandwrittenLoop
 from handwritten_pendulum import Pendulum
 
 PENDULUM, GO1 = "GeneLab-Inverted-Pendulum-v0", "Genelab-Velocity-Flat-Unitree-Go1-v0"
-G1 = "Genelab-Velocity-Flat-Unitree-G1-v0"
+HUMANOID = "Genelab-Velocity-Flat-Unitree-G1-v0"
 
 
-class PhysicsOnly:
-    """Copies controls in and steps; observations, rewards and ends are always the same.
-
-    Robots that fall are not reset, so it takes over the other environment's states again and again.
-    """
-
-    def __init__(self, env: ManagerBasedRlEnv):
-        self.other, self.num_envs, self.num_actions = env, env.num_envs, env.num_actions
-        self.batch = Batch(env.scene.model, env.num_envs, 0)
-        self.ctrl, self.pose = self.batch.bind("ctrl"), env.engine.ctrl.double().numpy().copy()
-        observed = env.reset()
-        self.obs = TensorDict({name: value.clone() for name, value in observed.items()}, batch_size=[env.num_envs])
-        self.rewards, self.dones = torch.rand(env.num_envs), torch.zeros(env.num_envs, dtype=torch.bool)
-        self.steps = 0
-
-    def step(self, action: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
-        if self.steps % 24 == 0:
-            self.batch.state[:] = self.other.engine.state_dict()["rows"].numpy()
-        self.steps += 1
-        self.ctrl[:] = self.pose + 0.3 * action.double().numpy()
-        self.batch.step(nstep=self.other.cfg.decimation)
-        return self.obs, self.rewards, self.dones, {"time_outs": self.dones}
-
-
-def handwritten(task: str, env: ManagerBasedRlEnv) -> Pendulum | Go1 | PhysicsOnly:
+def handwritten(task: str, env: ManagerBasedRlEnv) -> Pendulum | Go1 | G1:
     model = env.scene.model
     if task == PENDULUM:
         return Pendulum(model, env.num_envs)
-    if task == GO1:
-        return Go1(model, env.num_envs, env.cfg.decimation, env.scene.default_qpos)
-    return PhysicsOnly(env)
+    return (Go1 if task == GO1 else G1)(model, env.num_envs, env.cfg.decimation, env.scene.default_qpos)
 
 
 def measure(task: str, preset: str, iterations: int, rounds: int) -> dict[str, Any]:
@@ -93,7 +64,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=8, help="per round")
     parser.add_argument("--rounds", type=int, default=12)
     arguments = parser.parse_args()
-    cases = ((PENDULUM, "cpu"), (PENDULUM, "reference"), (GO1, "cpu"), (G1, "cpu"))
+    cases = ((PENDULUM, "cpu"), (PENDULUM, "reference"), (GO1, "cpu"), (HUMANOID, "cpu"))
     measured = {
         f"{task} {preset}": measure(task, preset, arguments.iterations, arguments.rounds) for task, preset in cases
     }
