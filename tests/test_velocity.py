@@ -244,11 +244,22 @@ def test_progress_is_the_speed_along_the_command_up_to_the_commanded_one(env: Ma
 
 def test_nearness_falls_on_both_sides_of_the_command(env: ManagerBasedRlEnv) -> None:
     moving(env)
+    near = mdp.Nearness(env, COMMAND, smallest=0.4, over=env.step_dt)
     # half of the speed; 0.3 m/s too fast for at least 0.4; the other way; moving instead of standing
-    expected = [0.5 + 0.7, (1 - 0.3 / 0.4) + 0.8, -0.5 - 0.3, (1 - 0.5 / 0.4) + 0.7]
-    torch.testing.assert_close(mdp.nearness(env, COMMAND, smallest=0.4), torch.tensor(expected))
+    speed, turning = [0.5, 1 - 0.3 / 0.4, -0.5, 1 - 0.5 / 0.4], [1 - 0.3 / 0.4, 1 - 0.2 / 0.4, -0.3, 1 - 0.3 / 0.4]
+    torch.testing.assert_close(near(env), torch.tensor(speed) + torch.tensor(turning))
     env.command_manager[COMMAND][:] = torch.tensor([-2.0, 0.0, -3.0])
-    torch.testing.assert_close(mdp.nearness(env, COMMAND, smallest=0.4), torch.full((4,), -0.25 - 1.0))
+    torch.testing.assert_close(near(env), torch.full((4,), -0.25 - 0.1))
+
+
+def test_nearness_looks_at_the_mean_velocity(env: ManagerBasedRlEnv) -> None:
+    moving(env)
+    near = mdp.Nearness(env, COMMAND, smallest=0.4, over=4 * env.step_dt)
+    near(env)
+    torch.testing.assert_close(near.mean[:, 2], env.robot.root_ang_vel[:, 2] / 4)
+    near.reset(torch.tensor([0]))
+    assert near.mean[0].tolist() == [0.0, 0.0, 0.0]
+    assert near.mean[1].abs().sum() > 0.0
 
 
 def test_a_touching_thigh_costs_once(env: ManagerBasedRlEnv) -> None:

@@ -1,9 +1,10 @@
 """Rewards that only help a policy to begin. Give them a ramp that ends at zero: what is learnt then is the task."""
 
+import torch
 from torch import Tensor
 
 from genelab.core.ranges import NonNegative, Positive
-from genelab.envs.terms import ContactRef, Env, OwnerRef
+from genelab.envs.terms import ContactRef, Env, OwnerRef, StatefulTerm
 from genelab.mdp.locomotion import is_moving
 
 
@@ -34,17 +35,31 @@ def progress(env: Env, command: str, smallest: Positive | None = None, entity: O
     return along.minimum(speed) / speed.clamp(min=smallest) + turning.minimum(rate) / rate.clamp(min=smallest)
 
 
-def nearness(env: Env, command: str, smallest: Positive, entity: OwnerRef = None) -> Tensor:
-    """How near the robot is to its command: a part for its speed, one for its yaw rate, each from -1 to 1.  (N,)
+class Nearness(StatefulTerm):
+    """How near the robot's mean velocity is to its command: a part for speed, one for the yaw rate, each -1 to 1.  (N,)
 
     Linear on both sides of the command, where the tracking rewards are flat on it and far from it, and `progress` lets
-    a robot be too fast. The error of the velocity is a share of the commanded speed, at least of `smallest`, m/s; that
-    of the yaw rate is in rad/s. For robots that walk already: to one that does not, it says to stand still.
+    a robot be too fast. Errors are shares of the command, at least of `smallest`, m/s and rad/s. The mean is a running
+    one over about `over` seconds: a robot that walks sways, and swaying must not look worse than standing still.
     """
-    wanted, robot = env.command_manager[command], (entity or env.robot)
-    error = (wanted[:, :2] - robot.root_lin_vel[:, :2]).norm(dim=1) / wanted[:, :2].norm(dim=1).clamp(min=smallest)
-    turning = (wanted[:, 2] - robot.root_ang_vel[:, 2]).abs()
-    return (1.0 - error).clamp(min=-1.0) + (1.0 - turning).clamp(min=-1.0)
+
+    state = ("mean",)
+
+    def __init__(self, env: Env, command: str, smallest: Positive, over: Positive, entity: OwnerRef = None):
+        self.command, self.smallest, self.robot = command, smallest, entity or env.robot
+        self.share = min(1.0, env.step_dt / over)
+        self.mean = torch.zeros(env.num_envs, 3, device=env.device)
+
+    def __call__(self, env: Env) -> Tensor:
+        wanted, robot = env.command_manager[self.command], self.robot
+        self.mean.lerp_(torch.cat((robot.root_lin_vel[:, :2], robot.root_ang_vel[:, 2:]), dim=1), self.share)
+        off = wanted - self.mean
+        speed = off[:, :2].norm(dim=1) / wanted[:, :2].norm(dim=1).clamp(min=self.smallest)
+        turning = off[:, 2].abs() / wanted[:, 2].abs().clamp(min=self.smallest)
+        return (1.0 - speed).clamp(min=-1.0) + (1.0 - turning).clamp(min=-1.0)
+
+    def reset(self, env_ids: Tensor) -> None:
+        self.mean[env_ids] = 0.0
 
 
 def single_support(
