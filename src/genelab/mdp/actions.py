@@ -21,7 +21,17 @@ _UNITS = {"position": ("m", "rad"), "velocity": ("m/s", "rad/s"), "effort": ("N"
 
 
 @dataclass(kw_only=True)
-class JointActionCfg(ActionTermCfg):
+class JointTermCfg(ActionTermCfg):
+    """What terms of joints have in common."""
+
+    entity: str | None = None
+    """Whose joints; None: the first robot's, or those of the entity that `joints` names (``arm/elbow``)."""
+    joints: str | tuple[str, ...] = ".*"
+    """Regular expressions over joint names."""
+
+
+@dataclass(kw_only=True)
+class JointActionCfg(JointTermCfg):
     """Controls of the actuators of joints: ``control = offset + scale * action``."""
 
     kind: JointActionKind
@@ -30,10 +40,6 @@ class JointActionCfg(ActionTermCfg):
     ``position``: a target of position servos, m or rad. ``velocity``: a target of velocity servos, m/s or rad/s.
     ``effort``: the control of motors, N or N m where gain and gear are 1.
     """
-    entity: str | None = None
-    """Whose joints; None: the first robot's, or those of the entity that `joints` names (``arm/elbow``)."""
-    joints: str | tuple[str, ...] = ".*"
-    """Regular expressions over joint names."""
     scale: float | dict[str, float] = 1.0
     """One for all joints, or by a part of their names (``{"hip": 0.5, "knee": 0.25}``), exactly one for each joint."""
     default_offset: bool = True

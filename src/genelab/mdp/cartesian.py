@@ -8,14 +8,13 @@ from torch import Tensor
 
 from genelab.core.math import cross, quat_apply, quat_conjugate, quat_mul
 from genelab.core.ranges import Positive
-from genelab.envs.cfg import ActionTermCfg
 from genelab.envs.entity import Entity, index_of
 from genelab.envs.terms import Env, match_names
-from genelab.mdp.actions import JointTerm
+from genelab.mdp.actions import JointTerm, JointTermCfg
 
 
 @dataclass(kw_only=True)
-class HandDisplacementActionCfg(ActionTermCfg):
+class HandDisplacementActionCfg(JointTermCfg):
     """Move a body of the arm by ``scale * action`` metres along the world's axes, without turning it.
 
     Joint targets are the present joint positions plus a step by damped least squares, which also turns the body back
@@ -23,10 +22,6 @@ class HandDisplacementActionCfg(ActionTermCfg):
     of real arms do: a zero action holds the arm where it is.
     """
 
-    entity: str | None = None
-    """Whose joints; None: the first robot's, or those of the entity that `joints` names (``arm/elbow``)."""
-    joints: str | tuple[str, ...]
-    """Regular expressions over the names of the joints that may move."""
     hand: str
     """The body."""
     scale: float = 0.05
@@ -75,13 +70,9 @@ class HandDisplacementAction(JointTerm):
 
 
 @dataclass(kw_only=True)
-class GripperActionCfg(ActionTermCfg):
+class GripperActionCfg(JointTermCfg):
     """Fingers go to their mean position plus ``scale * action`` metres, within their limits."""
 
-    entity: str | None = None
-    """Whose joints; None: the first robot's, or those of the entity that `joints` names (``arm/elbow``)."""
-    joints: str | tuple[str, ...]
-    """Regular expressions over the names of the fingers' joints."""
     scale: float = 0.1
     clip: Positive = 1.0
 

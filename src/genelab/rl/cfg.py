@@ -42,10 +42,7 @@ class RslRlPpoCfg:
 
     method: ClassVar[str] = "genelab.rl.methods.ppo:PPO"
     """``"module:Class"`` of the method; see `genelab.rl.methods.base`."""
-    variants: ClassVar[dict[str, str]] = {
-        "ppo": "genelab.rl.cfg:RslRlPpoCfg",
-        "spo": "genelab.rl.methods.spo:SpoCfg",
-    }
+    variants: ClassVar[dict[str, str]] = {"ppo": "genelab.rl.cfg:RslRlPpoCfg", "spo": "genelab.rl.methods.spo:SpoCfg"}
     """The methods there are, as a user names them."""
 
     num_learning_epochs: Epochs = 5

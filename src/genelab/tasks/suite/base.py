@@ -39,9 +39,8 @@ def suite_task(
     """A task with a model of the suite, given by its name, a physics time step, seconds, and steps per control step.
 
     Episodes start with joints anywhere within their limits; with a `start` of None, in the model's own pose. A `target`
-    is the command for its place, and its radius, metres.
-    The reward of a control step is between 0 and 1. One that is an `indicator` is 1 where the task is done, and an
-    episode that ends there is a success.
+    is the command for its place, and its radius, metres. The reward of a control step is between 0 and 1. One that is
+    an `indicator` is 1 where the task is done, and an episode that ends there is a success.
     """
     if isinstance(model, str):
         model = partial(suite_model, name=model, sensors=sensors, without=() if target is None else ("target",))

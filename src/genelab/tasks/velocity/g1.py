@@ -119,9 +119,9 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
 def _shaping(iterations: int, near: int) -> dict[str, Any]:
     """What leads to the first steps, gone after so many iterations, and then to exact ones (docs/g1-study.md).
 
-    Progress along the command, standing on one foot and not falling pay at first; penalties on unsteady motion come in
-    slowly; commands are small for half as long; pushes come when the rest is gone. Being near to the command pays from
-    then on, for `near` iterations: the task's own reward hardly tells slow turns from exact ones.
+    Progress along the command, standing on one foot and not falling pay at first; penalties come in slowly; commands
+    are small for half as long; pushes come when the rest is gone. From then on, being near to the command pays for
+    `near` iterations: the task's own reward hardly tells slow turns from exact ones.
     """
     steps = iterations * STEPS
     fade, step = RampCfg(start=1.0, end=0.0, steps=steps), {"feet": "feet", "command": COMMAND, "threshold": 0.1}
