@@ -169,7 +169,7 @@ _GO_ON = {
     "agent.algorithm.entropy_coef": 0.0,
 }
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**_cpu(1400), **_shaping(600, near=700)},
+    "cpu": {**_cpu(1400), **_shaping(600, near=700), "agent.algorithm.decay_entropy": True},
     # To be started from the policy of `cpu`, which it should not forget.
     "long": {**_cpu(1100), **_GO_ON, "agent.algorithm.max_learning_rate": 1e-3},
 }
