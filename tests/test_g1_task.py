@@ -333,17 +333,28 @@ def test_feet_walk_on_the_flat_part_of_a_height_field_as_on_a_plane(env: Manager
 # Presets
 
 
-@pytest.mark.parametrize("preset", ["cpu", "long"])
-def test_what_helps_to_begin_fades_and_is_neither_in_the_task_nor_in_play(preset: str) -> None:
-    shaped, task = resolve(FLAT, preset=preset).env_cfg, flat()
+def test_what_helps_to_begin_fades_and_is_not_in_the_task() -> None:
+    setup, task = resolve(FLAT, preset="cpu"), flat()
+    shaped, steps = setup.env_cfg, 24 * setup.agent_cfg.max_iterations
     aids = {name: shaped.rewards[name].ramp for name in shaped.rewards if name not in task.rewards}
-    assert {name: ramp.end for name, ramp in aids.items()} == {"progress": 0.0, "single_support": 0.0, "alive": 0.0}
+    assert {name: ramp.end for name, ramp in aids.items()} == dict.fromkeys(
+        ("progress", "single_support", "alive", "nearness"), 0.0
+    )
     end = aids["alive"].steps
-    assert 0 < end < 24 * resolve(FLAT, preset=preset).agent_cfg.max_iterations
+    assert aids["nearness"].after == end
+    assert end < end + aids["nearness"].steps < steps
     ramps = [term.ramp for name, term in shaped.rewards.items() if name in task.rewards and term.ramp]
     assert all((ramp.end, ramp.steps) == (1.0, end) for ramp in ramps)
     assert shaped.events["push"].after == end
     assert {**shaped.events["push"].params} == task.events["push"].params
+
+
+def test_a_training_that_goes_on_has_the_rewards_of_the_task() -> None:
+    assert resolve(FLAT, preset="long").env_cfg.rewards == flat().rewards
+
+
+@pytest.mark.parametrize("preset", ["cpu", "long"])
+def test_play_has_nothing_of_a_preset_but_its_physics(preset: str) -> None:
     played, at_rest = resolve(FLAT, play=True, preset=preset).env_cfg, flat(play=True)
     at_rest.simulation.dt, at_rest.decimation = 0.02 / 3, 3
     assert played == at_rest

@@ -21,7 +21,7 @@ from genelab.rl.checkpoint import read_checkpoint, read_tensors
 from runs import leftovers, meta, metrics, start, wait_for_iteration
 
 TASK = "GeneLab-Inverted-Pendulum-v0"
-LONG = 40
+LONG = 60
 """Iterations of the runs that are cut off: a few seconds."""
 LONG_RUN = (
     *("--num-envs", "16", "--max-iterations", str(LONG), "--agent.save_interval", "3"),
