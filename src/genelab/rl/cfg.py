@@ -14,7 +14,6 @@ from genelab.scene.mirror import MirrorTable
 Epochs = Annotated[int, Range(1, 1000)]
 MiniBatches = Annotated[int, Range(1, 1_000_000)]
 RolloutSteps = Annotated[int, Range(1, 100_000)]
-ClipParam = Annotated[float, Range(0, open_low=True)]
 LearningRate = Annotated[float, Range(0, 1e3)]
 
 DEMO_VARIABLE = "GENELAB_SB3_DEMO_PATH"
@@ -50,7 +49,7 @@ class RslRlPpoCfg:
     """At most as many as there are samples in an iteration; recurrent networks: as there are worlds."""
     mini_batch_size: Count | None = None
     """Samples in a mini-batch, at most: in place of `num_mini_batches`, as many equal mini-batches as that takes."""
-    clip_param: ClipParam = 0.2
+    clip_param: Positive = 0.2
     gamma: Share = 0.99
     lam: Share = 0.95
     reward_scale: Positive = 1.0
@@ -62,6 +61,8 @@ class RslRlPpoCfg:
     entropy_coef: NonNegative = 0.005
     decay_entropy: bool = False
     """Let `entropy_coef` fall linearly to zero over the training: explore first, then be exact."""
+    entropy_until: Annotated[float, Range(0, 1, open_low=True)] = 1.0
+    """The share of the training after which a falling `entropy_coef` is zero."""
     learning_rate: LearningRate = 1e-3
     schedule: Literal["adaptive", "fixed", "linear"] = "adaptive"
     """Adaptive: the learning rate follows the KL divergence of the updates. Linear: it falls to `min_learning_rate`."""
@@ -92,6 +93,7 @@ class RslRlPpoCfg:
         readers = {"adaptive": adaptive, "linear": ("min_learning_rate",)}
         others = [name for schedule, names in readers.items() if schedule != self.schedule for name in names]
         unused = dict.fromkeys(others, f"the schedule of the learning rate is {self.schedule}")
+        unused |= {} if self.decay_entropy else {"entropy_until": "entropy_coef does not fall"}
         return unused | ({} if self.mini_batch_size is None else {"num_mini_batches": "mini_batch_size is given"})
 
     def mini_batches(self, samples: int) -> int:
@@ -222,7 +224,7 @@ class OnPolicyCfg:
     num_epochs: Epochs = 5
     num_mini_batches: MiniBatches = 4
     """At most as many as there are samples between two updates."""
-    clip_param: ClipParam = 0.2
+    clip_param: Positive = 0.2
     lam: Share = 0.95
     value_loss_coef: NonNegative = 1.0
     entropy_coef: NonNegative = 0.0

@@ -131,7 +131,7 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
         "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params=_COMMAND, ramp=fade),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
-        "env.rewards.nearness": RewardTermCfg(mdp.Nearness, weight=2.0, params=share, ramp=exact),
+        "env.rewards.nearness": RewardTermCfg(mdp.Nearness, weight=4.0, params=share, ramp=exact),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
         "env.events.push": pushes(G1, after=steps),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
@@ -169,7 +169,12 @@ _GO_ON = {
     "agent.algorithm.entropy_coef": 0.0,
 }
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**_cpu(1400), **_shaping(600, near=700), "agent.algorithm.decay_entropy": True},
+    "cpu": {
+        **_cpu(1200),
+        **_shaping(600, near=560),
+        "agent.algorithm.decay_entropy": True,
+        "agent.algorithm.entropy_until": 0.5,  # with the shaping of the first steps
+    },
     # To be started from the policy of `cpu`, which it should not forget.
     "long": {**_cpu(1100), **_GO_ON, "agent.algorithm.max_learning_rate": 1e-3},
 }
