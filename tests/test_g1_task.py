@@ -349,6 +349,16 @@ def test_what_helps_to_begin_fades_and_is_not_in_the_task() -> None:
     assert {**shaped.events["push"].params} == task.events["push"].params
 
 
+@pytest.mark.parametrize("preset", ["cpu", "long"])
+def test_what_helps_to_climb_fades_and_is_not_in_the_task(preset: str) -> None:
+    setup, task = resolve(ROUGH, preset=preset), rough()
+    aids = {name: term for name, term in setup.env_cfg.rewards.items() if name not in task.rewards}
+    assert set(aids) == {"lift", "nearness"}
+    assert {term.ramp.end for term in aids.values()} == {0.0}
+    assert all(term.ramp.steps < 24 * setup.agent_cfg.max_iterations for term in aids.values())
+    assert {name: setup.env_cfg.rewards[name] for name in task.rewards} == task.rewards
+
+
 def test_a_training_that_goes_on_has_the_rewards_of_the_task() -> None:
     assert resolve(FLAT, preset="long").env_cfg.rewards == flat().rewards
 
