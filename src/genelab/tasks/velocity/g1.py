@@ -179,7 +179,7 @@ def _climbing(iterations: int) -> dict[str, Any]:
     """
     fade, high = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS), {**_LIFT, "feet": "feet", "height": 0.2}
     return {
-        "env.rewards.lift": RewardTermCfg(mdp.FeetSwingHeight, weight=-1.0, params=high, ramp=fade),
+        "env.rewards.lift": RewardTermCfg(mdp.FeetSwingHeight, weight=-10.0, params=high, ramp=fade),
         "env.rewards.nearness": RewardTermCfg(mdp.Nearness, weight=2.0, params=_NEAR, ramp=fade),
     }
 
