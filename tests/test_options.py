@@ -3,13 +3,17 @@
 import warnings
 
 import mujoco
+import numpy as np
 import pytest
+import torch
+from mujoco.batch import Batch
 
 from genelab.core.errors import UserError
 from genelab.core.overrides import apply, validate
 from genelab.engines import ENGINES, make_engine
 from genelab.engines.description import describe_model, differences
 from genelab.envs import SimulationCfg
+from genelab.experiment.setup import resolve
 from genelab.scene.options import PhysicsOptionsCfg
 from genelab.scene.scene import Scene, SceneCfg
 from user_models import entity
@@ -141,7 +145,6 @@ def test_what_an_engine_says_of_its_options_is_what_it_was_given(name):
         ("genesis", {"density": 1.0}, "fluid forces"),
         ("genesis", {"disable": ("contact",)}, "solver flags contact"),
         ("genesis", {"ccd_iterations": 10}, "settings of convex collision detection"),
-        ("genesis", {"jacobian": "sparse"}, "choice of the Jacobian's storage"),
         ("mjwarp", {"solver": "PGS"}, "PGS"),
         ("mjwarp", {"disable": ("midphase",)}, "MIDPHASE"),
     ],
@@ -151,3 +154,22 @@ def test_an_engine_refuses_by_name_what_it_cannot_do(name, options, lacking):
         pytest.skip(f"engine '{name}' is not installed")
     with pytest.raises(UserError, match=f"engine '{name}' cannot simulate this scene.*{lacking}"):
         make_engine(name, scene(PhysicsOptionsCfg(**options), ball=""), 1)
+
+
+@pytest.mark.parametrize("task", ["Genelab-Velocity-Flat-Unitree-Go1-v0", "Genelab-Velocity-Flat-Unitree-G1-v0"])
+def test_robots_that_fall_move_bit_for_bit_as_with_a_search_for_islands(task):
+    cfg = resolve(task, preset="cpu").env_cfg
+    robots = Scene(cfg.scene, cfg.simulation.dt, cfg.simulation)
+    engine, plain = make_engine("mujoco", robots, 4, threads=1), Batch(robots.model, 4, 1)
+    assert robots.model.ntree == 1
+    assert not robots.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ISLAND
+    generator = torch.Generator().manual_seed(1)
+    engine.set_state(torch.arange(4), engine.qpos.clone(), torch.randn(engine.qvel.shape, generator=generator))
+    plain.state[:] = engine.state_dict()["rows"].numpy()
+    for _ in range(40):
+        engine.ctrl.copy_(torch.randn(engine.ctrl.shape, generator=generator))
+        plain.bind("ctrl")[:] = engine.ctrl.double().numpy()
+        engine.step(5)
+        plain.step(nstep=5)
+    assert float(engine.qpos[:, 2].min()) < 0.3  # they lie on the ground, with contacts of all kinds
+    assert np.array_equal(engine.state_dict()["rows"].numpy(), plain.state)
