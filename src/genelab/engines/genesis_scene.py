@@ -175,7 +175,6 @@ def _refuse_what_genesis_lacks(model: mujoco.MjModel) -> None:
         f"solver {mujoco.mjtSolver(opt.solver).name}": opt.solver not in _CHOICES["solver"][1],
         f"solver flags {', '.join(flags)}": flags,
         "settings of convex collision detection": opt.ccd_iterations != 35 or opt.ccd_tolerance != 1e-6,
-        "choice of the Jacobian's storage": opt.jacobian != mujoco.mjtJacobian.mjJAC_AUTO,
         "noslip iterations with elliptic cones": opt.noslip_iterations and opt.cone != mujoco.mjtCone.mjCONE_PYRAMIDAL,
         "fluid forces": opt.density or opt.viscosity,
         "tendons": model.ntendon,

