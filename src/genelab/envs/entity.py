@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from genelab.core import math
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.math import cross, quat_apply, quat_apply_inverse, quat_conjugate, quat_mul, rotation_vector
 from genelab.engines.base import Engine
 from genelab.scene.layout import EntityLayout
@@ -206,8 +206,7 @@ class Entity:
 
     def model_sensor(self, name: str) -> Tensor:
         """(N, d) a sensor of the entity's model, such as an IMU's gyro; see `Engine.model_sensor`."""
-        if name not in self.layout.sensor_names:
-            raise unknown(f"sensor of '{self.name}'", name, self.layout.sensor_names)
+        require_known(f"sensor of '{self.name}'", name, self.layout.sensor_names)
         return self._engine.model_sensor(f"{self.name}/{name}")
 
     def write_root(

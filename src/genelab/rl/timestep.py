@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.ranges import CountOrZero, Range, check
 from genelab.core.registry import load
 from genelab.core.stored_config import stored
@@ -142,8 +142,7 @@ class TimestepLearner(Learner):
         if not groups:
             raise UserError("agent.obs_groups is empty: the networks would see nothing")
         for name in groups:
-            if name not in self.env.observation_manager.groups:
-                raise unknown("observation group", name, self.env.observation_manager.groups)
+            require_known("observation group", name, self.env.observation_manager.groups)
         reader = f"the networks of a {type(self.agent_cfg).__name__} read vectors only"
         self.env.observation_manager.require_vectors(groups, reader)
         return groups
