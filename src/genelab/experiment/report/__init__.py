@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import UserError
-from genelab.core.files import write_text
+from genelab.core.files import write_text, writing
 from genelab.core.run_files import FINAL_MODELS, REPORT_FILE, VIDEO_FILE
 from genelab.experiment.pages import Cell, Section, render
 from genelab.experiment.report.curves import learning_curves, small_multiples
@@ -37,10 +37,8 @@ def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
     path = out or path
     if path.is_dir():
         raise UserError(f"'{path}' is a directory: give --out the name of a file")
-    try:
+    with writing(path):
         write_text(path, page)
-    except OSError as error:
-        raise UserError(f"cannot write '{path}': {error.strerror or error}") from error
     return path
 
 
