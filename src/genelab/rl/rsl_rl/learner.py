@@ -16,7 +16,7 @@ from genelab.core.tensors import one_torch_thread
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import INFO_KEY, WarmStart
 from genelab.rl.deployed import Deployed, DeployedPolicy, Held
-from genelab.rl.loop import Learner, does_not_fit
+from genelab.rl.loop import Learner
 from genelab.rl.methods.base import Method, batch_of
 
 Step = tuple[dict[str, Tensor], Tensor, Tensor, Tensor, dict[str, Any]]
@@ -76,11 +76,8 @@ class RslRlLearner(Learner):
     def checkpoint(self) -> dict[str, Any]:
         return {**self.method.checkpoint(), **self.origin()}
 
-    def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
-        try:
-            self.method.load_checkpoint(checkpoint, weights_only)
-        except Exception as error:  # the structure of a checkpoint can be wrong in any way
-            raise does_not_fit(error) from error
+    def _take_over(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+        self.method.load_checkpoint(checkpoint, weights_only)
 
     def begin_with(self, start: WarmStart) -> None:
         """Take over the weights of a checkpoint; inputs that its task did not show begin with weights of zero."""
