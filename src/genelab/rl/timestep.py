@@ -32,9 +32,8 @@ class TimestepLearner(Learner):
     def build(self) -> None:
         self._elsewhere = None
         if self.training and self.agent_cfg.rollout.workers > 0:
-            self._elsewhere = self.env = load("genelab.rl.shards.stepped:SteppedEnv")(
-                self.env, self.agent_cfg, self.hooks
-            )
+            stepped = load("genelab.rl.shards.stepped:SteppedEnv")
+            self._elsewhere = self.env = stepped(self.env, self.agent_cfg, self.hooks)
         self.control_steps = 0
         """Control steps so far, the same in every world."""
         self.losses: dict[str, float] = {}
