@@ -127,10 +127,7 @@ class Entity:
     @property
     def projected_gravity(self) -> Tensor:
         """(N, 3) direction of gravity in the frame of the root body: (0, 0, -1) when upright."""
-        return self._engine.derived(f"{self.name}/projected_gravity", self._projected_gravity)
-
-    def _projected_gravity(self) -> Tensor:
-        return -self._root_axes[:, 2].T
+        return self._engine.derived(f"{self.name}/projected_gravity", lambda: -self._root_axes[:, 2].T)
 
     @property
     def _root_axes(self) -> Tensor:
