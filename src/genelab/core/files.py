@@ -64,10 +64,7 @@ def require_plain_name(path: Path) -> None:
 
 
 def prepare_output(path: Path | None) -> None:
-    """Make the directory of a file that is to be written later, if any, and try to write there.
-
-    A bad path, a read-only or full disk is an error now, and not after the work.
-    """
+    """Try to write where a file, if any, is to be written later: what is wrong is an error now, not after the work."""
     if path is None:
         return
     with writing(path):

@@ -141,18 +141,12 @@ class Engine(ABC):
         raise NotImplementedError
 
     def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
-        """Distance along each ray to the first geom, or -1.  (N, R, 3), (N, R, 3) -> (N, R)
-
-        Geoms of the body with the id `exclude_body` are transparent.
-        """
+        """Distance along each ray to the first geom, not of body `exclude_body`, or -1.  (N, R, 3) twice -> (N, R)"""
         self.require("rays", "the ray query")
         raise NotImplementedError
 
     def jacobian(self, body: int) -> Tensor:
-        """How a body's frame moves with each degree of freedom.  (N, 6, nv)
-
-        Three rows for the velocity of the body's origin, three for its angular velocity, both in the world frame.
-        """
+        """Velocity of a body's origin, then angular velocity, of each degree of freedom, world frame.  (N, 6, nv)"""
         n, nv = self.num_envs, self.model.nv
         # Velocities are linear in qvel, so each unit vector of qvel gives one column.
         units = torch.eye(nv, device=self.device).repeat(n, 1)

@@ -150,10 +150,7 @@ def match_joints(patterns: str | Sequence[str], entity: Entity) -> list[int]:
 
 
 def match_names(patterns: str | Sequence[str], names: Sequence[str], what: str, owner: str) -> list[int]:
-    """Indices of the names that fully match any of the regular expressions, in the order of `names`.
-
-    Patterns may begin with the name of the owner and a slash.
-    """
+    """Indices, in order, of names that fully match any of the patterns, which may begin with the owner and a slash."""
     found: set[int] = set()
     for pattern in _patterns(patterns):
         own = pattern.removeprefix(f"{owner}/")

@@ -22,10 +22,7 @@ VIDEO_LIMIT = 20_000_000
 
 
 def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
-    """Write the report on some run directories, or on a campaign file, and return where it is.
-
-    Unless said otherwise that is in the first directory, or in that of the campaign.
-    """
+    """Write the report on run directories or a campaign file, by default into the first one or the campaign's own."""
     if len(places) == 1 and places[0].suffix == ".toml":
         from genelab.experiment.campaign.file import read_campaign  # tasks and presets take torch, which runs do not
         from genelab.experiment.report.campaign import campaign_page
