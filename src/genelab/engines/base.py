@@ -141,7 +141,7 @@ class Engine(ABC):
         raise NotImplementedError
 
     def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
-        """Distance along each ray to the first geom, not of body `exclude_body`, or -1.  (N, R, 3) twice -> (N, R)"""
+        """Distance along rays to the first geom, but for body `exclude_body`, or -1.  (N, R, 3), (N, R, 3) -> (N, R)"""
         self.require("rays", "the ray query")
         raise NotImplementedError
 
