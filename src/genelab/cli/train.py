@@ -9,6 +9,7 @@ import typer
 
 from genelab.cli.options import ARGUMENTS, Dt, Gpu, Headless, Sim, Task, Vis, backend, is_ray, option, preset, shortcuts
 from genelab.core.errors import UserError
+from genelab.core.ranges import Count, check
 from genelab.experiment.console import say
 from genelab.experiment.run.logs import LOGGERS
 from genelab.rl.eval_settings import EvalSettings
@@ -101,8 +102,7 @@ def _evaluation(every: int | None, settings: dict[str, int | None]) -> EvalSetti
         if given:
             raise UserError(f"--eval-{next(iter(given)).replace('_', '-')} goes with --eval-every")
         return None
-    if every < 1:
-        raise UserError(f"--eval-every must be at least 1, not {every}")
+    check("--eval-every", every, Count)
     return EvalSettings(every=every, **given)
 
 

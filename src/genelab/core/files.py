@@ -12,7 +12,8 @@ import re
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,15 @@ def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
         raise
 
 
+@contextmanager
+def writing(path: Path, what: str = "cannot write") -> Iterator[None]:
+    """Say in one line why a file or directory cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{what} '{path}': {error.strerror or error}") from error
+
+
 def require_plain_name(path: Path) -> None:
     """Raise for a name that some libraries would spell otherwise: they take UTF-8, whatever the locale says."""
     if sys.getfilesystemencoding() != "utf-8" and not str(path).isascii():
@@ -54,20 +64,15 @@ def require_plain_name(path: Path) -> None:
 
 
 def prepare_output(path: Path | None) -> None:
-    """Make the directory of a file that is to be written later, if any, and try to write there.
-
-    A bad path, a read-only or full disk is an error now, and not after the work.
-    """
+    """Try to write where a file, if any, is to be written later: what is wrong is an error now, not after the work."""
     if path is None:
         return
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_orphans(path.parent, f".{path.name}.*{TEMPORARY}")
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=TEMPORARY) as probe:
             probe.write(bytes(PROBE_BYTES))
             probe.flush()
-    except OSError as error:
-        raise UserError(f"cannot write '{path}': {error.strerror}") from error
     if path.is_dir():
         raise UserError(f"cannot write '{path}': it is a directory")
 

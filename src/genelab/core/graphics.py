@@ -22,7 +22,11 @@ def has_display() -> bool:
 def import_mujoco() -> None:
     """Import MuJoCo for the first time, with OpenGL that needs no display where there is none."""
     if not has_display():
-        os.environ.setdefault(VARIABLE, "egl" if _loads("libEGL.so.1") else "disable")
+        try:
+            ctypes.CDLL("libEGL.so.1")
+            os.environ.setdefault(VARIABLE, "egl")
+        except OSError:
+            os.environ.setdefault(VARIABLE, "disable")
     try:
         import mujoco  # noqa: F401
     except Exception as error:  # a word that it does not know, or whatever a missing library leads to
@@ -44,11 +48,3 @@ def no_pictures(error: Exception) -> UserError:
         why = f"{f'{VARIABLE}={chosen}' if chosen else 'OpenGL'} does not work ({reason(error)})"
     remedy = f"use {VARIABLE}=egl (of libegl1) or {VARIABLE}=osmesa (of libosmesa6)"
     return UserError(f"cannot draw pictures: {why}; {remedy}")
-
-
-def _loads(library: str) -> bool:
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True

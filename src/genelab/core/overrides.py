@@ -94,10 +94,7 @@ def validate(tree: Any) -> None:
 
 
 def check_read(roots: dict[str, Any], changes: Iterable[Change], unused: dict[str, str] | None = None) -> None:
-    """Raise if one of `changes` has no effect on this run.
-
-    `unused` adds paths (to a leaf or to a whole branch) that the command itself does not read, with the reason.
-    """
+    """Raise if one of `changes` has no effect. `unused` adds paths that the command itself does not read, and why."""
     declared = [(path, config.unused_fields()) for path, config in configs(roots) if hasattr(config, "unused_fields")]
     unread = {_join(path, name): reason for path, fields in declared for name, reason in fields.items()}
     for change in changes:

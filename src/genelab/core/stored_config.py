@@ -32,10 +32,7 @@ _REFERENCE = re.compile(rf"({_NAME}):({_NAME})")
 
 
 def from_dict(declared: Any, data: Any, path: str = "") -> Any:
-    """The config that `to_dict` turned into `data`, which may be anything: it is checked against the declared types.
-
-    `path` says where in a larger whole this is; errors begin with it.
-    """
+    """The config that `to_dict` turned into `data`, checked against the declared types. Errors begin with the path."""
     try:
         if isinstance(data, dict):
             return _dict_from(declared, data, path)

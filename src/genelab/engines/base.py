@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.engines.capabilities import Capabilities
 from genelab.engines.description import Description
 from genelab.engines.fields import MODEL_FIELDS
@@ -112,8 +112,7 @@ class Engine(ABC):
 
     def contact(self, sensor: str) -> Tensor:
         """(N, S, 3) net contact force on each side of a contact sensor, world frame, newtons."""
-        if sensor not in self.scene.contact_columns:
-            raise unknown("contact sensor", sensor, self.scene.contact_columns)
+        require_known("contact sensor", sensor, self.scene.contact_columns)
         return self._contact(sensor)
 
     def _contact(self, sensor: str) -> Tensor:
@@ -123,8 +122,7 @@ class Engine(ABC):
     def model_sensor(self, name: str) -> Tensor:
         """(N, d) a sensor of a model, such as an IMU's gyro, by its name in the compiled scene: ``robot/gyro``."""
         self.require("model_sensors", f"sensor '{name}'")
-        if name not in self.scene.model_sensors:
-            raise unknown("sensor", name, self.scene.model_sensors)
+        require_known("sensor", name, self.scene.model_sensors)
         return self.derived("engine/sensors", self._all_sensors)[:, self.scene.model_sensors[name]].clone()
 
     def _all_sensors(self) -> Tensor:
@@ -143,18 +141,12 @@ class Engine(ABC):
         raise NotImplementedError
 
     def ray(self, origins: Tensor, directions: Tensor, exclude_body: int = -1) -> Tensor:
-        """Distance along each ray to the first geom, or -1.  (N, R, 3), (N, R, 3) -> (N, R)
-
-        Geoms of the body with the id `exclude_body` are transparent.
-        """
+        """Distance along rays to the first geom, but for body `exclude_body`, or -1.  (N, R, 3), (N, R, 3) -> (N, R)"""
         self.require("rays", "the ray query")
         raise NotImplementedError
 
     def jacobian(self, body: int) -> Tensor:
-        """How a body's frame moves with each degree of freedom.  (N, 6, nv)
-
-        Three rows for the velocity of the body's origin, three for its angular velocity, both in the world frame.
-        """
+        """Velocity of a body's origin, then angular velocity, of each degree of freedom, world frame.  (N, 6, nv)"""
         n, nv = self.num_envs, self.model.nv
         # Velocities are linear in qvel, so each unit vector of qvel gives one column.
         units = torch.eye(nv, device=self.device).repeat(n, 1)
@@ -226,8 +218,7 @@ class Engine(ABC):
             raise UserError(f"engine '{self.name}' cannot do '{capability}', which {asked_by} needs")
 
     def _check_field(self, name: str) -> None:
-        if name not in MODEL_FIELDS:
-            raise unknown("model field", name, MODEL_FIELDS)
+        require_known("model field", name, MODEL_FIELDS)
         self.require(name, "the caller")
 
     def derived(self, name: str, compute: Callable[[], Value]) -> Value:

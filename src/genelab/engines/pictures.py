@@ -147,7 +147,5 @@ class Painter:
 
 def _large_terrain(model: mujoco.MjModel) -> int | None:
     """The static geom with a height field of which only a part is to be drawn."""
-    for geom in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD).tolist():
-        if (model.hfield_size[model.geom_dataid[geom], :2] > AROUND).all() and model.geom_bodyid[geom] == 0:
-            return geom
-    return None
+    static = np.flatnonzero((model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD) & (model.geom_bodyid == 0)).tolist()
+    return next((geom for geom in static if (model.hfield_size[model.geom_dataid[geom], :2] > AROUND).all()), None)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from genelab.core import math
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.math import cross, quat_apply, quat_apply_inverse, quat_conjugate, quat_mul, rotation_vector
 from genelab.engines.base import Engine
 from genelab.scene.layout import EntityLayout
@@ -127,10 +127,7 @@ class Entity:
     @property
     def projected_gravity(self) -> Tensor:
         """(N, 3) direction of gravity in the frame of the root body: (0, 0, -1) when upright."""
-        return self._engine.derived(f"{self.name}/projected_gravity", self._projected_gravity)
-
-    def _projected_gravity(self) -> Tensor:
-        return -self._root_axes[:, 2].T
+        return self._engine.derived(f"{self.name}/projected_gravity", lambda: -self._root_axes[:, 2].T)
 
     @property
     def _root_axes(self) -> Tensor:
@@ -206,8 +203,7 @@ class Entity:
 
     def model_sensor(self, name: str) -> Tensor:
         """(N, d) a sensor of the entity's model, such as an IMU's gyro; see `Engine.model_sensor`."""
-        if name not in self.layout.sensor_names:
-            raise unknown(f"sensor of '{self.name}'", name, self.layout.sensor_names)
+        require_known(f"sensor of '{self.name}'", name, self.layout.sensor_names)
         return self._engine.model_sensor(f"{self.name}/{name}")
 
     def write_root(

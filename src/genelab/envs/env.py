@@ -60,6 +60,8 @@ class ManagerBasedEnv:
         self.device = cfg.simulation.device
         if cfg.simulation.gpu and not torch.cuda.is_available():
             raise UserError("env.simulation.gpu is true, but this machine has no CUDA device")
+        self.worlds = torch.arange(self.num_envs, device=self.device)
+        """(N,) ids of all worlds."""
         self.step_dt = cfg.control_dt
         self.streams = Streams(seed, self.device)
         self.scene = Scene(cfg.scene, cfg.simulation.dt, cfg.simulation)
@@ -146,7 +148,6 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.not_finite: str | None = None
         """What was first NaN or infinite, if anything ever was: a term by its name, or the actions."""
         self._no_success = torch.zeros_like(self.terminated)
-        self._all_ids = torch.arange(self.num_envs, device=self.device)
         self._build_managers()
         self._check_terms()
         self.streams = Streams(seed, self.device)  # building must not shift the streams of the run
@@ -168,7 +169,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
             self.streams = Streams(seed, self.device)
             if env_ids is None:
                 self.event_manager.startup()
-        worlds = self._all_ids if env_ids is None else env_ids
+        worlds = self.worlds if env_ids is None else env_ids
         self._reset_worlds(worlds)
         before = self.observation_manager.compute() if env_ids is None else dict(self.obs)
         self.obs = self.observation_manager.compute_first(worlds, before)
@@ -286,7 +287,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         self.termination_manager = managers.TerminationManager(cfg.terminations, self)
         self.metrics_manager = managers.MetricsManager(cfg.metrics, self)
         self._success_term = Term("success", "success", cfg.success, self) if cfg.success is not None else None
-        self.command_manager.reset(self._all_ids)
+        self.command_manager.reset(self.worlds)
         self.observation_manager = managers.ObservationManager(cfg.observations, self)
         self.goal = None if cfg.goal is None else Goal(cfg.goal, self)
         """What a goal-conditioned task strives for; None in other tasks."""

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.config import members
-from genelab.core.errors import UserError, about, hint, unknown
+from genelab.core.errors import UserError, about, hint, require_known
 from genelab.core.tensors import restore
 from genelab.envs.cfg import TermCfg
 from genelab.envs.entity import Entity, index_of
@@ -136,8 +136,7 @@ def owner_of(env: Env, references: Iterable[str | Sequence[str]], name: str | No
 
 def find_entity(env: Env, name: str) -> Entity:
     """An entity of the scene by name."""
-    if name not in env.entities:
-        raise unknown("entity", name, env.entities)
+    require_known("entity", name, env.entities)
     return env.entities[name]
 
 
@@ -151,10 +150,7 @@ def match_joints(patterns: str | Sequence[str], entity: Entity) -> list[int]:
 
 
 def match_names(patterns: str | Sequence[str], names: Sequence[str], what: str, owner: str) -> list[int]:
-    """Indices of the names that fully match any of the regular expressions, in the order of `names`.
-
-    Patterns may begin with the name of the owner and a slash.
-    """
+    """Indices, in order, of names that fully match any of the patterns, which may begin with the owner and a slash."""
     found: set[int] = set()
     for pattern in _patterns(patterns):
         own = pattern.removeprefix(f"{owner}/")

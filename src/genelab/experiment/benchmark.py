@@ -22,7 +22,7 @@ from typing import Annotated, Any
 
 from genelab.core.errors import RunStopped, UserError
 from genelab.core.files import prepare_output, read_json, write_json, write_result
-from genelab.core.ranges import Count, CountOrZero, NonNegative, Range, Seed
+from genelab.core.ranges import Count, CountOrZero, NonNegative, Range, Seed, check
 from genelab.core.registry import NotInstalledError, find, find_installed
 from genelab.core.stats import wilson
 from genelab.core.stored_config import check_record
@@ -62,8 +62,7 @@ def run_benchmark(
     earlier = read_reference(reference, entries) if reference is not None else None
     if not 0.0 <= tolerance < math.inf:
         raise UserError(f"--tolerance must be a finite number and not negative, but is {tolerance}")
-    if episodes is not None and episodes < 1:
-        raise UserError(f"--episodes must be at least 1, but is {episodes}")
+    check("--episodes", episodes, Count | None)
     if all("not_run" in entry for entry in entries):
         raise UserError(f"nothing of suite '{suite}' can run here: {entries[0]['not_run']}")
     prepare_output(out)

@@ -3,12 +3,13 @@
 The file is checked before it appears: loaded in its own runtime and compared with the policy on a real rollout.
 """
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from genelab.core.errors import RunStopped, UserError
-from genelab.core.files import file_sha256, write_atomic, write_json, write_text
+from genelab.core.files import file_sha256, write_atomic, write_json, write_text, writing
 from genelab.experiment import provenance
 from genelab.experiment.inference import setup_policy
 from genelab.experiment.setup import Say
@@ -72,7 +73,7 @@ def run_export(request: ExportRequest, say: Say = print) -> dict[str, Any]:
             raise RunStopped(f"the exported policy differs from '{request.checkpoint}' by {found}: nothing written")
 
     scene = path.with_name(f"{path.name}.scene.xml")
-    try:
+    with closing(env), writing(path):
         write_atomic(path, write_checked)
         write_text(scene, env.scene.spec.to_xml())
         metadata = {
@@ -92,10 +93,6 @@ def run_export(request: ExportRequest, say: Say = print) -> dict[str, Any]:
             "golden": _golden(recording, deployed),
         }
         write_json(path.with_name(f"{path.name}.metadata.json"), metadata)
-    except OSError as error:
-        raise UserError(f"cannot write '{path}': {error.strerror}") from error
-    finally:
-        env.close()
     return metadata
 
 

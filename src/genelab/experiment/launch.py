@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
-from genelab.core.errors import UserError
+from genelab.core.ranges import Count, check
 from genelab.experiment import provenance
 from genelab.experiment.run.lock import holder
 
@@ -94,12 +94,8 @@ def log_file(directory: Path) -> Path:
 
 
 def threads_each(parallel: int, count: int) -> int | None:
-    """Threads for each of `count` commands, of which `parallel` run at once; None if one has all cores.
-
-    Runs that fight for cores are slower than runs with fewer threads.
-    """
-    if parallel < 1:
-        raise UserError(f"--parallel must be at least 1, not {parallel}")
+    """Threads for each of `count` commands, `parallel` at once, so that none fight for cores; None if one has all."""
+    check("--parallel", parallel, Count)
     return max(1, provenance.cores() // min(parallel, max(1, count))) if parallel > 1 else None
 
 

@@ -5,9 +5,6 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 
@@ -21,11 +18,6 @@ class PairedEnv(ManagerBasedRlEnv):
 
     def __init__(self, cfg: ManagerBasedRlEnvCfg, seed: int = 0):
         super().__init__(dataclasses.replace(cfg, auto_reset=False), seed)
-
-    @property
-    def worlds(self) -> Tensor:
-        """Ids of all worlds."""
-        return torch.arange(self.num_envs, device=self.device)
 
 
 def make_env(

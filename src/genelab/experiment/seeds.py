@@ -66,10 +66,7 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def train_seeds(request: TrainRequest, seeds: list[int], parallel: int, say: Say = print, cluster: Any = None) -> int:
-    """Train every seed in ``<parent>/seed_<S>``, at most `parallel` at once, and summarise. Returns the exit code.
-
-    Seeds that have finished are left alone, those that were begun are continued.
-    """
+    """Train every seed in ``<parent>/seed_<S>``, at most `parallel` at once, and summarise. Returns the exit code."""
     setup = resolve_training(request)  # a mistake is found here, once, and not in every child
     threads = threads_each(parallel, len(seeds)) if cluster is None else needs(setup)[0]
     parent = request.log_dir or new_directory("multi-seed", request.task)

@@ -64,10 +64,7 @@ def resolve(
     unused: dict[str, str] | None = None,
     say: Say = lambda line: None,
 ) -> Setup:
-    """Configs of a task with preset and overrides. To change what `unused` names (path: reason) is an error.
-
-    `say` is told what the user changed.
-    """
+    """Configs of a task with preset and overrides, told to `say`. What `unused` names (path: reason) must stay."""
     spec = find(task_id)
     setup = Setup(spec, spec.env_cfg(play=play), spec.agent_cfg(backend) if spec.agents or backend else None, play)
     setup.preset = choose_preset(spec, preset, backend, overrides)

@@ -50,7 +50,7 @@ class HandDisplacementAction(JointTerm):
         self._kp = env.engine.floats(env.scene.model.actuator_gainprm[self._actuator_ids, 0])
         self._gravity_torque = GravityTorque(env, robot, joints)
         self._ridge = cfg.damping**2 * torch.eye(6, device=env.device)
-        env.engine.reset(torch.arange(env.num_envs, device=env.device))
+        env.engine.reset(env.worlds)
         self._upright = robot.body_quat[:1, hand].clone()
 
     def apply(self, action: Tensor) -> None:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.ranges import CountOrZero, NonNegative
 from genelab.envs.terms import Env
 from genelab.mdp.commands import VelocityCommand
@@ -41,8 +41,7 @@ def velocity_curriculum(
     """
     term = velocity_command(env, command)
     for steps, axis, low, high in stages:
-        if axis not in AXES:
-            raise unknown("axis in stages", axis, AXES)
+        require_known("axis in stages", axis, AXES)
         if env.step_count >= steps:
             term.ranges[AXES.index(axis)] = torch.tensor([low, high], device=env.device)
     return float(term.ranges[0, 1])

@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 
 Sigmoid = Literal["gaussian", "hyperbolic", "long_tail", "reciprocal", "cosine", "linear", "quadratic", "tanh_squared"]
 _REACHES_ZERO = ("cosine", "linear", "quadratic")
@@ -31,8 +31,7 @@ def tolerance(
         raise UserError(f"the margin must not be negative, as {margin}")
     if margin == 0.0:
         return ((x >= low) & (x <= high)).to(x.dtype)
-    if sigmoid not in _CURVES:
-        raise unknown("sigmoid", sigmoid, _CURVES)
+    require_known("sigmoid", sigmoid, _CURVES)
     lowest = "at least" if sigmoid in _REACHES_ZERO else "above"
     if not 0.0 <= value_at_margin < 1.0 or (value_at_margin == 0.0 and lowest == "above"):
         label = f"the value of a {sigmoid} sigmoid at its margin"

@@ -152,9 +152,8 @@ def _after_a_step(optimizer: Optimizer) -> dict[str, Any]:
 
 def _same_kind(expected: Any, value: Any) -> bool:
     if isinstance(expected, tuple | list):
-        if not isinstance(value, tuple | list) or len(value) != len(expected):
-            return False
-        return all(_same_kind(one, other) for one, other in zip(expected, value, strict=True))
+        alike = isinstance(value, tuple | list) and len(value) == len(expected)
+        return alike and all(map(_same_kind, expected, value))
     if isinstance(expected, float):
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return type(value) is type(expected)

@@ -57,21 +57,12 @@ class ScaleAndClip(nn.Module):
     low: Tensor
     high: Tensor
 
-    def __init__(self, groups: Sequence[ObservationGroup], dimensions: int = 1):
+    def __init__(self, groups: Sequence[ObservationGroup]):
         super().__init__()
         frames = [group for group in groups for _ in range(group.cfg.history)]
-        columns = [
-            term
-            for group in frames
-            for term, shape in zip(group.cfg.terms.values(), group.term_shapes.values(), strict=True)
-            for _ in range(shape[0])
-        ]
-        limits = [term.clip or (-torch.inf, torch.inf) for term in columns]
-        values = {"scale": [t.scale for t in columns], "low": [a for a, _ in limits], "high": [b for _, b in limits]}
-        for name, per_column in values.items():
-            self.register_buffer(name, torch.tensor(per_column).view(-1, *[1] * (dimensions - 1)))
-        self.scales = any(term.scale != 1.0 for term in columns)
-        self.clips = any(term.clip is not None for term in columns)
+        for name in ("scale", "low", "high"):
+            self.register_buffer(name, torch.cat([getattr(group, name) for group in frames]))
+        self.scales, self.clips = any(group.scales for group in groups), any(group.clips for group in groups)
 
     def forward(self, x: Tensor) -> Tensor:
         if self.scales:
@@ -87,7 +78,7 @@ class Network(nn.Module):
     def __init__(self, deployed: Deployed, layout: tuple[ObservationGroup, ...]):
         super().__init__()
         self.prepare = ScaleAndClip([group for group in layout if not group.is_image])
-        self.prepare_images = nn.ModuleList(ScaleAndClip([group], 3) for group in layout if group.is_image)
+        self.prepare_images = nn.ModuleList(ScaleAndClip([group]) for group in layout if group.is_image)
         self.deployed = deployed
 
     def forward(self, obs: Tensor, images: list[Tensor], state: list[Tensor]) -> tuple[Tensor, list[Tensor]]:

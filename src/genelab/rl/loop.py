@@ -106,9 +106,17 @@ class Learner(ABC):
     def checkpoint(self) -> dict[str, Any]:
         """What a checkpoint file holds: networks, optimisers, ``iter``, and where they come from."""
 
-    @abstractmethod
     def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
         """Take over the networks of a checkpoint and, unless `weights_only`, its optimisers."""
+        try:
+            self._take_over(checkpoint, weights_only)
+        except Exception as error:  # the structure of a checkpoint can be wrong in any way
+            reason = " ".join(str(error).split())
+            raise UserError(f"the checkpoint does not fit the agent and environment: {reason}") from error
+
+    @abstractmethod
+    def _take_over(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+        """`load_checkpoint`, with whatever error a checkpoint of other networks leads to."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -192,8 +200,3 @@ class Learner(ABC):
 def passed(interval: int, before: int, now: int) -> bool:
     """Whether a multiple of `interval` lies after `before` and not after `now`."""
     return now // interval > before // interval
-
-
-def does_not_fit(error: Exception) -> UserError:
-    """The error for a checkpoint of other networks."""
-    return UserError(f"the checkpoint does not fit the agent and environment: {' '.join(str(error).split())}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
-from genelab.core.errors import UserError, unknown
+from genelab.core.errors import UserError, require_known
 from genelab.core.ranges import CountOrZero, Range, check
 from genelab.core.registry import load
 from genelab.core.stored_config import stored
@@ -32,9 +32,8 @@ class TimestepLearner(Learner):
     def build(self) -> None:
         self._elsewhere = None
         if self.training and self.agent_cfg.rollout.workers > 0:
-            self._elsewhere = self.env = load("genelab.rl.shards.stepped:SteppedEnv")(
-                self.env, self.agent_cfg, self.hooks
-            )
+            stepped = load("genelab.rl.shards.stepped:SteppedEnv")
+            self._elsewhere = self.env = stepped(self.env, self.agent_cfg, self.hooks)
         self.control_steps = 0
         """Control steps so far, the same in every world."""
         self.losses: dict[str, float] = {}
@@ -142,8 +141,7 @@ class TimestepLearner(Learner):
         if not groups:
             raise UserError("agent.obs_groups is empty: the networks would see nothing")
         for name in groups:
-            if name not in self.env.observation_manager.groups:
-                raise unknown("observation group", name, self.env.observation_manager.groups)
+            require_known("observation group", name, self.env.observation_manager.groups)
         reader = f"the networks of a {type(self.agent_cfg).__name__} read vectors only"
         self.env.observation_manager.require_vectors(groups, reader)
         return groups

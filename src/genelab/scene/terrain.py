@@ -108,10 +108,7 @@ class Terrain:
         return self.height_at(points[..., 0], points[..., 1])
 
     def height_at(self, x: Tensor, y: Tensor) -> Tensor:
-        """Height of the ground at x, y, metres: on the very triangles that MuJoCo collides with.
-
-        Beyond the border it is the height of the nearest point on it.
-        """
+        """Height of the ground at x, y, metres, on MuJoCo's own triangles; beyond the border, as nearest on it."""
         ny, nx = self.heights.shape
         u = (x + self._half[0]).div_(self.cfg.horizontal).clamp_(0.0, nx - 1)  # in samples from the lower edge
         v = (y + self._half[1]).div_(self.cfg.horizontal).clamp_(0.0, ny - 1)

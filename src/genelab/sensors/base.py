@@ -5,7 +5,6 @@ their ids, after their new state has been written. All worlds are measured in th
 measured at once, so that its first observation is of its own state.
 """
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
@@ -191,7 +190,7 @@ class Sensors(Mapping[str, Sensor]):
         rows = []
         for name, sensor in self._sensors.items():
             cfg = sensor.cfg
-            own = {f.name: getattr(cfg, f.name) for f in dataclasses.fields(cfg) if f.name not in ("period", "noise")}
+            own = {key: value for key, value in vars(cfg).items() if key not in ("period", "noise")}
             noise = f"±{cfg.noise:g}" if cfg.noise else None
             rows.append((name, sensor.shape, cfg.period or None, noise, (type(cfg).__doc__ or "").split("\n")[0], own))
         return [Table(("name", "shape", "period", "noise", "description", "parameters"), rows, "sensors")]

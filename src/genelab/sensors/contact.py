@@ -1,8 +1,10 @@
 """Contact sensors: net forces on their sides, and how long each side has been touching or in the air."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -51,6 +53,14 @@ class ContactSensor(Sensor):
     def shape(self) -> tuple[int, ...]:
         return (len(self.cfg.sides), 3)
 
+    @cached_property
+    def places(self) -> tuple[list[int], Tensor]:
+        """Ids of the bodies that the sides are on, and (S, 3) where on them: a geom has a place of its own, metres."""
+        model, on_geom = self.host.scene.model, self.cfg.kind == "geom"
+        parts = [model.geom(side) if on_geom else model.body(side) for side in self.cfg.sides]
+        arms = [part.pos if on_geom else np.zeros(3) for part in parts]
+        return [int(part.bodyid[0]) if on_geom else part.id for part in parts], self.host.engine.floats(np.array(arms))
+
     def update(self) -> None:
         if self.every > 1:
             self._elapsed += self.host.step_dt
@@ -85,5 +95,4 @@ class ContactSensor(Sensor):
             restore(values, state, name)
 
     def _arrays(self) -> dict[str, Tensor]:
-        data = {field.name: getattr(self._data, field.name) for field in fields(ContactData)}
-        return {**data, "elapsed": self._elapsed}
+        return {**vars(self._data), "elapsed": self._elapsed}

@@ -126,7 +126,7 @@ class Session:
         if self.rl is not None:
             self.rl.reset()
         else:
-            self.env.engine.reset(torch.arange(self.env.num_envs, device=self.env.device))
+            self.env.engine.reset(self.env.worlds)
             self.env.step_count = 0
         if self._policy is not None:
             self._policy.reset()

@@ -237,19 +237,11 @@ class Stage:
             if isinstance(sensor, ContactSensor) and self.visible["contact forces"]:
                 weight = float(self._model.body_mass.sum()) * 9.81
                 force = sensor.data.force[world].cpu().numpy() * (FORCE_M / weight)
-                start = np.stack([self._place(side, sensor.cfg.kind) for side in sensor.cfg.sides])
+                bodies, arms = sensor.places
+                frames = env.engine.body_pos[world, bodies], env.engine.body_quat[world, bodies]
+                start = (frames[0] + quat_apply(frames[1], arms)).cpu().numpy()
                 arrows.append(np.stack((start, start + force), axis=1)[np.linalg.norm(force, axis=1) > 0.01])
             if isinstance(sensor, HeightScan) and self.visible["height scan"]:
                 points.append(sensor.points()[world].cpu().numpy())
         self._forces.points = (np.concatenate(arrows) + offset).astype(np.float32)
         self._scans.points = (np.concatenate(points) + offset).astype(np.float32)
-
-    def _place(self, side: str, kind: str) -> np.ndarray:
-        """Where a geom, or a body, is in the world that is looked at."""
-        engine, world, model = self._session.env.engine, self._session.world, self._session.env.scene.model
-        if kind != "geom":
-            return engine.body_pos[world, model.body(side).id].cpu().numpy()
-        geom = model.geom(side)
-        body = int(geom.bodyid[0])
-        local = torch.tensor(geom.pos, dtype=torch.float32, device=engine.device)
-        return (engine.body_pos[world, body] + quat_apply(engine.body_quat[world, body], local)).cpu().numpy()

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -122,18 +123,15 @@ class Panel:
         return {**self._curves(), **self._session.plots()}
 
     def _add_run_controls(self) -> None:
-        gui, session = self._gui, self._session
+        gui, session, set_ = self._gui, self._session, partial(setattr, self._session)
         does = {"Step": session.single_step, "Reset": session.reset, "Push": session.push}
         self._buttons = gui.add_button_group("", ("Pause", *does))
-        self._on(self._buttons.on_click, lambda name: does.get(name, lambda: self._set("paused", name == "Pause"))())
+        self._on(self._buttons.on_click, lambda name: does.get(name, lambda: set_("paused", name == "Pause"))())
         speed = gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1")
-        self._on(speed.on_update, lambda value: self._set("speed", SPEEDS[value]))
+        self._on(speed.on_update, lambda value: set_("speed", SPEEDS[value]))
         if session.env.num_envs > 1:
             self._on(gui.add_slider("world", 0, session.env.num_envs - 1, 1, 0).on_update, session.look_at)
-        self._on(gui.add_checkbox("follow the robot", True).on_update, lambda value: self._set("follow", value))
-
-    def _set(self, name: str, value: Any) -> None:
-        setattr(self._session, name, value)
+        self._on(gui.add_checkbox("follow the robot", True).on_update, lambda value: set_("follow", value))
 
     def _add_agent_controls(self) -> None:
         gui, session = self._gui, self._session

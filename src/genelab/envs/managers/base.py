@@ -1,6 +1,5 @@
 """What managers have in common: reset, a state that a resumed run continues from, and tables of their terms."""
 
-import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -111,9 +110,8 @@ class BuiltTermManager(Manager):
         """A row per term: its size, and its config's fields."""
         rows = []
         for name, term in self.terms.items():
-            settings = {f.name: getattr(term.cfg, f.name) for f in dataclasses.fields(term.cfg)}
-            changed = {key: value for key, value in settings.items() if value is not None}
-            rows.append((name, term.dim, first_line(type(term.cfg)), changed))
+            settings = {key: value for key, value in vars(term.cfg).items() if value is not None}
+            rows.append((name, term.dim, first_line(type(term.cfg)), settings))
         return [Table(("name", "size", "description", "parameters"), rows, f"{self.kind}s")]
 
 

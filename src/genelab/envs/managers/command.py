@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from genelab.core.errors import unknown
+from genelab.core.errors import require_known
 from genelab.engines.pictures import Mark
 from genelab.envs.cfg import CommandTermCfg
 from genelab.envs.managers.base import BuiltTermManager
@@ -87,8 +87,7 @@ class CommandManager(BuiltTermManager):
 
     def __getitem__(self, name: str) -> Tensor:
         """(N, dim) the present value of a command."""
-        if name not in self.terms:
-            raise unknown("command", name, self.terms)
+        require_known("command", name, self.terms)
         return self.terms[name].command
 
     def step(self, dt: float) -> None:

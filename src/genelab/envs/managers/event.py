@@ -43,7 +43,7 @@ class EventManager(TermManager):
     def startup(self) -> None:
         """Run the start-up events on all worlds."""
         for term in self._startup:
-            term.checked(torch.arange(self._env.num_envs, device=self._env.device))
+            term.checked(self._env.worlds)
 
     def step(self, dt: float) -> None:
         """Let time pass; run the interval events that are due."""

@@ -48,14 +48,12 @@ class ObservationGroup:
             parts = [torch.full((s[0],), v, device=env.device) for s, v in zip(shapes, values, strict=True)]
             return torch.cat(parts).view(-1, *(1,) * (len(self.frame_shape) - 1))
 
-        noise = per_column([term.noise for term in terms])
-        scale = per_column([term.scale for term in terms])
+        noise, self.scale = per_column([term.noise for term in terms]), per_column([term.scale for term in terms])
+        limits = zip(*(term.clip or (-torch.inf, torch.inf) for term in terms), strict=True)
+        self.low, self.high = map(per_column, limits)
         self._noise = noise if cfg.noise and bool(noise.any()) else None
-        self._scale = scale if bool((scale != 1.0).any()) else None
-        self._low = self._high = None
-        if any(term.clip is not None for term in terms):
-            limits = zip(*(term.clip or (-torch.inf, torch.inf) for term in terms), strict=True)
-            self._low, self._high = map(per_column, limits)
+        self.scales, self.clips = bool((self.scale != 1.0).any()), any(term.clip is not None for term in terms)
+        """Whether there is anything to scale, and to clip."""
         self.history = torch.zeros(env.num_envs, cfg.history, *self.frame_shape, device=env.device)
         self.raw = False
         """Whether scale and clip are left to the reader; see `ObservationManager.raw`."""
@@ -79,9 +77,9 @@ class ObservationGroup:
 
     def process(self, frames: Tensor) -> Tensor:
         """Scale and clip raw frames (…, *frame_shape). `frames` itself may change."""
-        if self._scale is not None:
-            frames *= self._scale
-        return frames if self._low is None else torch.clamp(frames, self._low, self._high)
+        if self.scales:
+            frames *= self.scale
+        return torch.clamp(frames, self.low, self.high) if self.clips else frames
 
     def term_at(self, index: int) -> str:
         """The term that a value of one world belongs to, by its index in the flattened observation."""
@@ -140,10 +138,7 @@ class ObservationManager(TermManager):
 
     @contextmanager
     def raw(self, names: Iterable[str]) -> Iterator[list[ObservationGroup]]:
-        """These groups, which leave scale and clip to the reader for as long as the context lasts.
-
-        As an exported policy does, which scales and clips what sensors measure by itself.
-        """
+        """These groups, which leave scale and clip to the reader, such as an exported policy, in this context."""
         groups = [self.groups[name] for name in names]
         try:
             for group in groups:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import UserError
-from genelab.core.files import write_json, write_text
+from genelab.core.files import write_json, write_text, writing
 from genelab.core.ranges import finite
 from genelab.core.run_files import EVAL_FILE, FINAL_MODELS, METRICS_FILE, RUN_FILE
 from genelab.core.table import Table, cell
@@ -158,25 +158,23 @@ def _read(directory: Path, *changed: int) -> RunData | None:
 
 def run_table(runs: Iterable[RunState]) -> Table:
     """How every run stands."""
-    return _table([_run(run) for run in runs])
-
-
-def _run(run: RunState) -> dict[str, Any]:
-    data = run.data
-    return {
-        "task": run.row.task,
-        "spec": run.row.spec,
-        "seed": run.seed,
-        "state": run.state,
-        "note": run.note,
-        SCORE: run.score,
-        "target": run.row.target,
-        "reached": run.reached,
-        "evaluation": run.evaluated("return_mean"),
-        "M frames": _millions(data.last("steps")) if data else None,
-        "frames/s": _whole(data.steps_per_s) if data else None,
-        "training s": _whole(data.train_s) if data else None,
-    }
+    return _table(
+        {
+            "task": run.row.task,
+            "spec": run.row.spec,
+            "seed": run.seed,
+            "state": run.state,
+            "note": run.note,
+            SCORE: run.score,
+            "target": run.row.target,
+            "reached": run.reached,
+            "evaluation": run.evaluated("return_mean"),
+            "M frames": _millions(run.data.last("steps")) if run.data else None,
+            "frames/s": _whole(run.data.steps_per_s) if run.data else None,
+            "training s": _whole(run.data.train_s) if run.data else None,
+        }
+        for run in runs
+    )
 
 
 def status_text(states: Sequence[RowState], height: int | None = None) -> str:
@@ -213,7 +211,7 @@ def in_words(states: Sequence[RowState]) -> str:
 
 def row_table(states: Iterable[RowState]) -> Table:
     """What every row reached, from the files of its runs."""
-    return _table([_row(state) for state in states])
+    return _table(map(_row, states))
 
 
 def _row(state: RowState) -> dict[str, Any]:
@@ -247,16 +245,15 @@ def write_table(campaign: Campaign, out: Path | None) -> tuple[Table, Path, Path
     if path.suffix != ".md":
         raise UserError(f"--out names the Markdown file, which ends with .md: '{path}' does not")
     table, data = row_table(look_at(campaign)), path.with_suffix(".json")
-    try:
+    with writing(path):
         write_text(path, f"{table.markdown()}\n\n{METRICS}\n")
         write_json(data, {"metrics": METRICS, "rows": table.records()})
-    except OSError as error:
-        raise UserError(f"cannot write '{path}': {error.strerror}") from error
     return table, path, data
 
 
-def _table(records: list[dict[str, Any]]) -> Table:
-    return Table(list(records[0]) if records else (), [list(record.values()) for record in records])
+def _table(records: Iterable[dict[str, Any]]) -> Table:
+    rows = list(records)
+    return Table(list(rows[0]) if rows else (), [list(row.values()) for row in rows])
 
 
 def _millions(frames: float | None) -> float | None:

@@ -109,11 +109,7 @@ def run_campaign(
     launcher: Launcher | None = None,
     cluster: Any = None,
 ) -> int:
-    """Work through a campaign file, at most `parallel` runs at once. Returns the exit code.
-
-    Runs that are done are left alone, those that were begun are continued. Without a launcher or a cluster, in local
-    processes.
-    """
+    """Do what a campaign file leaves to do, `parallel` runs at once, by default in local processes; the exit code."""
     campaign = read_campaign(file)
     plan = Plan(campaign)  # every mistake is found here, before anything starts
     with locked(campaign.directory):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.errors import UserError
-from genelab.core.files import write_text
+from genelab.core.files import write_text, writing
 from genelab.core.run_files import FINAL_MODELS, REPORT_FILE, VIDEO_FILE
 from genelab.experiment.pages import Cell, Section, render
 from genelab.experiment.report.curves import learning_curves, small_multiples
@@ -22,10 +22,7 @@ VIDEO_LIMIT = 20_000_000
 
 
 def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
-    """Write the report on some run directories, or on a campaign file, and return where it is.
-
-    Unless said otherwise that is in the first directory, or in that of the campaign.
-    """
+    """Write the report on run directories or a campaign file, by default into the first one or the campaign's own."""
     if len(places) == 1 and places[0].suffix == ".toml":
         from genelab.experiment.campaign.file import read_campaign  # tasks and presets take torch, which runs do not
         from genelab.experiment.report.campaign import campaign_page
@@ -37,10 +34,8 @@ def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
     path = out or path
     if path.is_dir():
         raise UserError(f"'{path}' is a directory: give --out the name of a file")
-    try:
+    with writing(path):
         write_text(path, page)
-    except OSError as error:
-        raise UserError(f"cannot write '{path}': {error.strerror or error}") from error
     return path
 
 

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,8 @@ from genelab.rl.checkpoint import read_tensors, saved_checkpoints
 def new_directory(backend: str, task: str, root: Path = Path("logs")) -> Path:
     """``logs/<backend>/<task>/<date_time>``, with a number behind it if that exists."""
     stem = root / backend / task / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-    candidate, number = stem, 1
-    while candidate.exists():
-        number += 1
-        candidate = stem.with_name(f"{stem.name}_{number}")
-    return candidate
+    candidates = (stem if number == 1 else stem.with_name(f"{stem.name}_{number}") for number in count(1))
+    return next(path for path in candidates if not path.exists())
 
 
 class Run:

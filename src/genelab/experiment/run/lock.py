@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from genelab.core.errors import UserError
-from genelab.core.files import remove_orphans, require_plain_name
+from genelab.core.files import remove_orphans, require_plain_name, writing
 from genelab.core.run_files import LOCK_FILE
 
 LOOKS = 3
@@ -25,11 +25,9 @@ def locked(directory: Path) -> Iterator[None]:
     """Make `directory` if need be and keep other processes from training in it. An error names the one that does."""
     path = directory / LOCK_FILE
     require_plain_name(directory)
-    try:
+    with writing(directory, "cannot write to"):
         directory.mkdir(parents=True, exist_ok=True)
         file = _take(path)
-    except OSError as error:
-        raise UserError(f"cannot write to '{directory}': {error.strerror}") from error
     if file is None:
         other = _holder(path)
         raise UserError(f"'{directory}' is in use by {other}: wait for it or stop it, or choose another directory")

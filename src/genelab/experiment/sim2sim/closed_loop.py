@@ -202,11 +202,8 @@ def contact(env: ManagerBasedRlEnv) -> dict[str, Tensor]:
     """Touching, touch-downs, force at touch-down and sliding speed of every side of a contact sensor, for `derive`."""
     found = {}
     for name, row, sensor in _contact_sides(env):
-        model, engine, part = env.scene.model, env.engine, sensor.cfg.sides[row]
-        on_geom = sensor.cfg.kind == "geom"
-        body = int(model.geom(part).bodyid[0]) if on_geom else model.body(part).id
-        arm = torch.zeros(3) if not on_geom else torch.tensor(model.geom(part).pos, dtype=torch.float32)
-        arm = quat_apply(engine.body_quat[:, body], arm.to(env.device).expand(env.num_envs, 3))
+        engine, (bodies, arms) = env.engine, sensor.places
+        body, arm = bodies[row], quat_apply(engine.body_quat[:, bodies[row]], arms[row].expand(env.num_envs, 3))
         velocity = engine.body_lin_vel[:, body] + cross(engine.body_ang_vel[:, body], arm)
         touching, landed = sensor.data.in_contact[:, row].float(), sensor.data.first_contact[:, row].float()
         found[f"{name} duty factor"] = touching

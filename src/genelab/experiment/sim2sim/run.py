@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from genelab.core.config import digest
-from genelab.core.errors import RunStopped, UserError
+from genelab.core.errors import RunStopped
 from genelab.core.files import prepare_output, without_infinities, write_json, write_result, write_text
+from genelab.core.ranges import Positive, check
 from genelab.core.registry import find, find_installed
 from genelab.engines import ENGINES
 from genelab.envs import ManagerBasedRlEnvCfg
@@ -60,8 +61,7 @@ def run_sim2sim(request: Sim2SimRequest, say: Say = print) -> dict[str, Any]:
     find(request.task)
     for engine in request.engines:
         find_installed("engine", engine, ENGINES)
-    if request.margin is not None and not request.margin > 0.0:
-        raise UserError(f"--margin must be positive, not {request.margin}")
+    check("--margin", request.margin, Positive | None)
     path = find_checkpoint(request.checkpoint, request.task, say)
     others = [find_checkpoint(run, request.task, say) for run in request.matrix]
     prepare_output(request.out / JSON_FILE)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from genelab.core.config import CLASS_KEY
-from genelab.core.errors import RunStopped, UserError, reason
+from genelab.core.errors import RunStopped, UserError, about, reason
 from genelab.core.overrides import validate
 from genelab.core.registry import Component, find_installed, load
 from genelab.core.run_files import STATE_FILE
@@ -111,10 +111,9 @@ def train(
         if state is not None:
             path = run.directory / STATE_FILE
             try:
-                learner.load_state(state)
-            except UserError as error:
-                raise UserError(f"'{path}': {error}") from error
-            except RunStopped:
+                with about(path):
+                    learner.load_state(state)
+            except (UserError, RunStopped):
                 raise
             except Exception as error:  # its structure can be wrong in any way
                 raise UserError(f"'{path}' is not the state of this run: {reason(error)}") from error

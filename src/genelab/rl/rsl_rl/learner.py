@@ -16,7 +16,7 @@ from genelab.core.tensors import one_torch_thread
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import INFO_KEY, WarmStart
 from genelab.rl.deployed import Deployed, DeployedPolicy, Held
-from genelab.rl.loop import Learner, does_not_fit
+from genelab.rl.loop import Learner
 from genelab.rl.methods.base import Method, batch_of
 
 Step = tuple[dict[str, Tensor], Tensor, Tensor, Tensor, dict[str, Any]]
@@ -27,6 +27,7 @@ class RslRlLearner(Learner):
     """The method that the type of ``agent.algorithm`` selects, in the training loop."""
 
     agent_cfg: RslRlOnPolicyRunnerCfg
+    iteration: int = 0
 
     @classmethod
     def in_training(cls, cfg: RslRlOnPolicyRunnerCfg) -> type["RslRlLearner"]:
@@ -36,7 +37,7 @@ class RslRlLearner(Learner):
 
     def build(self) -> None:
         self.method: Method = load(self.agent_cfg.algorithm.method).build(self.env, self.agent_cfg)
-        self._iteration = 0
+        self.iteration = 0
 
     def run_iteration(self) -> tuple[dict[str, float], float, float]:
         self.method.train_mode()
@@ -48,19 +49,15 @@ class RslRlLearner(Learner):
         collected = time.perf_counter()
         losses = self.method.update()
         self.optimiser_steps = self.method.optimiser_steps
-        self._iteration += 1
+        self.iteration += 1
         return losses, collected - start, time.perf_counter() - collected
 
     def networks(self) -> dict[str, nn.Module]:
         return self.method.networks()
 
     @property
-    def iteration(self) -> int:
-        return self._iteration
-
-    @property
     def steps(self) -> int:
-        return self._iteration * self.agent_cfg.steps_per_iteration(self.env.num_envs)
+        return self.iteration * self.agent_cfg.steps_per_iteration(self.env.num_envs)
 
     def metrics(self) -> dict[str, float]:
         return self.method.metrics()
@@ -76,11 +73,8 @@ class RslRlLearner(Learner):
     def checkpoint(self) -> dict[str, Any]:
         return {**self.method.checkpoint(), **self.origin()}
 
-    def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
-        try:
-            self.method.load_checkpoint(checkpoint, weights_only)
-        except Exception as error:  # the structure of a checkpoint can be wrong in any way
-            raise does_not_fit(error) from error
+    def _take_over(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+        self.method.load_checkpoint(checkpoint, weights_only)
 
     def begin_with(self, start: WarmStart) -> None:
         """Take over the weights of a checkpoint; inputs that its task did not show begin with weights of zero."""
@@ -105,7 +99,7 @@ class RslRlLearner(Learner):
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.load_checkpoint(state["checkpoint"], weights_only=False)
-        self._iteration = stored(state["checkpoint"], "iter", CountOrZero)
+        self.iteration = stored(state["checkpoint"], "iter", CountOrZero)
         self.load_worlds(state)
         self.optimiser_steps = self.method.optimiser_steps = stored(state, "optimiser_steps", CountOrZero)
         torch.set_rng_state(state["torch_rng"])
@@ -170,10 +164,7 @@ def hold(step: Callable[[Tensor], Step], actions: Tensor, repeat: int, choose: C
 
 
 def widen(state: dict[str, Tensor], source: Sequence[str], target: Sequence[str]) -> dict[str, Tensor]:
-    """The weights of an actor or critic with inputs `source` for the inputs `target`, which contain them by name.
-
-    The widened network computes what the old one did, whatever the new inputs are.
-    """
+    """Weights for the inputs `target`, which contain `source` by name. What is computed does not depend on new ones."""
     if list(source) == list(target):
         return state
     missing = [name for name in source if name not in set(target)]

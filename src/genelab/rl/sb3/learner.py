@@ -25,7 +25,6 @@ from genelab.rl.checkpoint import load_part
 from genelab.rl.demos import read_demos
 from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
 from genelab.rl.layers import ACTIVATIONS, Scale, squashed
-from genelab.rl.loop import does_not_fit
 from genelab.rl.sb3 import buffers
 from genelab.rl.timestep import TimestepLearner
 
@@ -166,26 +165,23 @@ class Sb3Learner(TimestepLearner):
         normalizer = {} if self.normalizer is None else {"normalizer": self.normalizer.state_dict()}
         return {**parameters, **normalizer, "updates": self.alg._n_updates, **self.origin()}
 
-    def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+    def _take_over(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
         if ("normalizer" in checkpoint) != self.agent_cfg.obs_normalization:  # its weights are for the other inputs
             raise UserError(f"agent.obs_normalization is {not self.agent_cfg.obs_normalization} in the checkpoint")
-        try:
-            parameters = checkpoint["parameters"]
-            if self.normalizer is not None:
-                load_part(self.normalizer, checkpoint["normalizer"])
-            if weights_only and not (self.training or self.agent_cfg.is_on_policy):  # to act, the actor is enough
-                weights = parameters["policy"].items()
-                actor = {name.removeprefix(ACTOR): value for name, value in weights if name.startswith(ACTOR)}
-                return load_part(self.alg.policy.actor, actor)
-            if weights_only:
-                return load_part(self.alg.policy, parameters["policy"])
-            for name in self.alg.get_parameters():
-                load_part(attrgetter(name)(self.alg), parameters[name])
-            for name in self.alg._get_torch_save_params()[1]:
-                restore(getattr(self.alg, name).data, checkpoint["variables"], name)
-            self.alg._n_updates = stored(checkpoint, "updates", CountOrZero)
-        except Exception as error:  # the structure of a checkpoint can be wrong in any way
-            raise does_not_fit(error) from error
+        parameters = checkpoint["parameters"]
+        if self.normalizer is not None:
+            load_part(self.normalizer, checkpoint["normalizer"])
+        if weights_only and not (self.training or self.agent_cfg.is_on_policy):  # to act, the actor is enough
+            weights = parameters["policy"].items()
+            actor = {name.removeprefix(ACTOR): value for name, value in weights if name.startswith(ACTOR)}
+            return load_part(self.alg.policy.actor, actor)
+        if weights_only:
+            return load_part(self.alg.policy, parameters["policy"])
+        for name in self.alg.get_parameters():
+            load_part(attrgetter(name)(self.alg), parameters[name])
+        for name in self.alg._get_torch_save_params()[1]:
+            restore(getattr(self.alg, name).data, checkpoint["variables"], name)
+        self.alg._n_updates = stored(checkpoint, "updates", CountOrZero)
 
     def buffer_state(self) -> dict[str, Any]:
         return buffers.buffer_state(self.alg.replay_buffer)

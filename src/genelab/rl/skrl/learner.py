@@ -26,7 +26,6 @@ from genelab.rl.cfg import SkrlAgentCfg
 from genelab.rl.checkpoint import load_part
 from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
 from genelab.rl.layers import Standardize
-from genelab.rl.loop import does_not_fit
 from genelab.rl.skrl.models import MODELS
 from genelab.rl.timestep import TimestepLearner, filled_rows
 
@@ -116,17 +115,13 @@ class SkrlLearner(TimestepLearner):
         modules = {name: module.state_dict() for name, module in self.agent.checkpoint_modules.items()}
         return {"modules": modules, "remembered": self._remembered(), **self.origin()}
 
-    def load_checkpoint(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
-        try:
-            for name, module in self.agent.checkpoint_modules.items():
-                if not (weights_only and isinstance(module, torch.optim.Optimizer)):
-                    load_part(module, checkpoint["modules"][name])
-            if not weights_only:
-                self._load_remembered(checkpoint["remembered"])
-        except Exception as error:  # the structure of a checkpoint can be wrong in any way
-            raise does_not_fit(error) from error
-
-    def _load_remembered(self, state: dict[str, Any]) -> None:
+    def _take_over(self, checkpoint: dict[str, Any], weights_only: bool) -> None:
+        for name, module in self.agent.checkpoint_modules.items():
+            if not (weights_only and isinstance(module, torch.optim.Optimizer)):
+                load_part(module, checkpoint["modules"][name])
+        if weights_only:
+            return
+        state = checkpoint["remembered"]
         for name in self._remembered():
             if name == "log_entropy_coefficient":  # its optimiser holds the tensor itself
                 restore(self.agent.log_entropy_coefficient.data, state, name)

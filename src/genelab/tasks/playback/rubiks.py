@@ -100,7 +100,7 @@ def turn_layers(env: ManagerBasedEnv, step: int) -> None:
     about = quat_from_axis_angle(torch.eye(3)[turn.axis], torch.tensor(angle, dtype=torch.float32))
     quat[moved] = quat_mul(about.expand_as(quat[moved]), quat[moved])
     qpos = quat.flatten().to(env.device).expand(env.num_envs, -1)
-    env.engine.set_state(torch.arange(env.num_envs, device=env.device), qpos, torch.zeros_like(env.engine.qvel))
+    env.engine.set_state(env.worlds, qpos, torch.zeros_like(env.engine.qvel))
 
 
 def _quarter_turns(turn: Turn) -> np.ndarray:
