@@ -1,6 +1,5 @@
 """The Unitree G1 follows a velocity command: the published task, and how it is learnt on few cores."""
 
-from dataclasses import replace
 from typing import Any
 
 from genelab import envs, mdp
@@ -41,7 +40,6 @@ WALKING, RUNNING = ({joint: sigmas[gait] for joint, sigmas in SIGMAS.items()} fo
 _COMMAND, _STEP = {"command": COMMAND}, {"command": COMMAND, "threshold": 0.05}
 _AIR = {**_COMMAND, "feet": "feet", "low": 0.05, "high": 0.5, "threshold": 0.5}
 _LIFT = {**_STEP, "sites": FEET, "height": 0.1}
-_NEAR = {**_COMMAND, "smallest": 0.3, "over": 0.5}
 _FRICTION = {"geoms": "robot/.*_foot_.", "low": 0.3, "high": 1.2}
 _COM = {"bodies": TORSO, "offset": (0.025, 0.025, 0.03)}
 G1 = VelocityRobot(
@@ -117,6 +115,12 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
+def _nearness(iterations: int, after: int = 0) -> RewardTermCfg:
+    """Being near to the command pays, less and less for so many iterations."""
+    ramp = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS, after=after * STEPS)
+    return RewardTermCfg(mdp.Nearness, weight=2.0, params={**_COMMAND, "smallest": 0.3, "over": 0.5}, ramp=ramp)
+
+
 def _shaping(iterations: int, near: int) -> dict[str, Any]:
     """What leads to the first steps, gone after so many iterations, and then to exact ones (docs/g1-study.md).
 
@@ -126,13 +130,12 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
     """
     steps = iterations * STEPS
     fade, step = RampCfg(start=1.0, end=0.0, steps=steps), {"feet": "feet", "command": COMMAND, "threshold": 0.1}
-    exact = replace(fade, steps=near * STEPS, after=steps)
     slowly = ("action_rate", "clearance", "swing_height", "angular_momentum", "torso_ang_vel")
     return {
         "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params=_COMMAND, ramp=fade),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
-        "env.rewards.nearness": RewardTermCfg(mdp.Nearness, weight=4.0, params=_NEAR, ramp=exact),
+        "env.rewards.nearness": _nearness(near, after=iterations),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
         "env.events.push": pushes(G1, after=steps),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
@@ -181,7 +184,7 @@ def _climbing(iterations: int) -> dict[str, Any]:
     fade, high = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS), {**_LIFT, "feet": "feet", "height": 0.2}
     return {
         "env.rewards.lift": RewardTermCfg(mdp.FeetSwingHeight, weight=-10.0, params=high, ramp=fade),
-        "env.rewards.nearness": RewardTermCfg(mdp.Nearness, weight=2.0, params=_NEAR, ramp=fade),
+        "env.rewards.nearness": _nearness(iterations),
     }
 
 
@@ -191,6 +194,15 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         **_shaping(600, near=560),
         "agent.algorithm.decay_entropy": True,
         "agent.algorithm.entropy_until": 0.5,  # with the shaping of the first steps
+    },
+    # To be started from the policy of `cpu`. Exploring makes the robot faster than its policy alone is, so it hardly
+    # explores here while being near to the command pays.
+    "exact": {
+        **_cpu(200),
+        **_GO_ON,
+        "agent.actor.distribution.std_range": (0.05, 0.08),
+        "agent.algorithm.max_learning_rate": 1e-3,
+        "env.rewards.nearness": _nearness(180),
     },
     # To be started from the policy of `cpu`, which it should not forget.
     "long": {**_cpu(1100), **_GO_ON, "agent.algorithm.max_learning_rate": 1e-3},
