@@ -349,11 +349,14 @@ def test_what_helps_to_begin_fades_and_is_not_in_the_task() -> None:
     assert {**shaped.events["push"].params} == task.events["push"].params
 
 
-@pytest.mark.parametrize("preset", ["cpu", "long"])
-def test_what_helps_to_climb_fades_and_is_not_in_the_task(preset: str) -> None:
-    setup, task = resolve(ROUGH, preset=preset), rough()
+@pytest.mark.parametrize(
+    ("task_id", "preset", "names"),
+    [(ROUGH, "cpu", {"lift", "nearness"}), (ROUGH, "long", {"lift", "nearness"}), (FLAT, "exact", {"nearness"})],
+)
+def test_what_helps_a_robot_that_walks_fades_and_is_not_in_the_task(task_id: str, preset: str, names: set[str]) -> None:
+    setup, task = resolve(task_id, preset=preset), rough() if task_id == ROUGH else flat()
     aids = {name: term for name, term in setup.env_cfg.rewards.items() if name not in task.rewards}
-    assert set(aids) == {"lift", "nearness"}
+    assert set(aids) == names
     assert {term.ramp.end for term in aids.values()} == {0.0}
     assert all(term.ramp.steps < 24 * setup.agent_cfg.max_iterations for term in aids.values())
     assert {name: setup.env_cfg.rewards[name] for name in task.rewards} == task.rewards
@@ -363,7 +366,7 @@ def test_a_training_that_goes_on_has_the_rewards_of_the_task() -> None:
     assert resolve(FLAT, preset="long").env_cfg.rewards == flat().rewards
 
 
-@pytest.mark.parametrize("preset", ["cpu", "long"])
+@pytest.mark.parametrize("preset", ["cpu", "exact", "long"])
 def test_play_has_nothing_of_a_preset_but_its_physics(preset: str) -> None:
     played, at_rest = resolve(FLAT, play=True, preset=preset).env_cfg, flat(play=True)
     at_rest.simulation.dt, at_rest.decimation = 0.02 / 3, 3

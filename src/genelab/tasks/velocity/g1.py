@@ -115,10 +115,10 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-def _nearness(iterations: int, after: int = 0) -> RewardTermCfg:
+def _nearness(weight: float, iterations: int, after: int = 0) -> RewardTermCfg:
     """Being near to the command pays, less and less for so many iterations."""
     ramp = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS, after=after * STEPS)
-    return RewardTermCfg(mdp.Nearness, weight=2.0, params={**_COMMAND, "smallest": 0.3, "over": 0.5}, ramp=ramp)
+    return RewardTermCfg(mdp.Nearness, weight=weight, params={**_COMMAND, "smallest": 0.3, "over": 0.5}, ramp=ramp)
 
 
 def _shaping(iterations: int, near: int) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
         "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params=_COMMAND, ramp=fade),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
-        "env.rewards.nearness": _nearness(near, after=iterations),
+        "env.rewards.nearness": _nearness(4.0, near, after=iterations),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
         "env.events.push": pushes(G1, after=steps),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
@@ -167,12 +167,8 @@ def _cpu(iterations: int) -> dict[str, Any]:
     }
 
 
-_GO_ON = {
-    # The standard deviation as in the policy that the training begins with, and nothing that lets it grow.
-    "agent.actor.distribution.state_dependent": False,
-    "agent.actor.distribution.std_range": (0.05, 2.0),
-    "agent.algorithm.entropy_coef": 0.0,
-}
+_GO_ON = {"agent.algorithm.entropy_coef": 0.0, "agent.algorithm.max_learning_rate": 1e-3}
+"""For a policy that walks, which it should not forget: smaller steps, and nothing that lets the deviation grow."""
 
 
 def _climbing(iterations: int) -> dict[str, Any]:
@@ -184,7 +180,7 @@ def _climbing(iterations: int) -> dict[str, Any]:
     fade, high = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS), {**_LIFT, "feet": "feet", "height": 0.2}
     return {
         "env.rewards.lift": RewardTermCfg(mdp.FeetSwingHeight, weight=-10.0, params=high, ramp=fade),
-        "env.rewards.nearness": _nearness(iterations),
+        "env.rewards.nearness": _nearness(2.0, iterations),
     }
 
 
@@ -195,20 +191,23 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.decay_entropy": True,
         "agent.algorithm.entropy_until": 0.5,  # with the shaping of the first steps
     },
-    # To be started from the policy of `cpu`. Exploring makes the robot faster than its policy alone is, so it hardly
-    # explores here while being near to the command pays.
+    # Both are to be started from the policy of `cpu`. Exploring makes the robot faster than its policy alone is, so it
+    # hardly explores in `exact`, while being near to the command pays.
     "exact": {
         **_cpu(200),
         **_GO_ON,
         "agent.actor.distribution.std_range": (0.05, 0.08),
-        "agent.algorithm.max_learning_rate": 1e-3,
-        "env.rewards.nearness": _nearness(180),
+        "env.rewards.nearness": _nearness(2.0, 180),
     },
-    # To be started from the policy of `cpu`, which it should not forget.
-    "long": {**_cpu(1100), **_GO_ON, "agent.algorithm.max_learning_rate": 1e-3},
+    "long": {**_cpu(1100), **_GO_ON, "agent.actor.distribution.std_range": (0.05, 2.0)},
+}
+_ROUGH = {
+    # The standard deviation as in the policy that the training begins with, within the published bounds.
+    "agent.actor.distribution.state_dependent": False,
+    "agent.algorithm.entropy_coef": 0.0,
 }
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**_cpu(1200), **_climbing(1100), **_GO_ON},
-    "long": {**_cpu(2400), **_climbing(2200), **_GO_ON},
+    "cpu": {**_cpu(1200), **_climbing(1100), **_ROUGH},
+    "long": {**_cpu(2400), **_climbing(2200), **_ROUGH},
 }
 """To be started from a policy for flat ground: ``--checkpoint <run>/model_final.pt``."""
