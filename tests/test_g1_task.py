@@ -369,7 +369,7 @@ def test_a_training_that_goes_on_has_the_rewards_of_the_task() -> None:
 @pytest.mark.parametrize("preset", ["cpu", "exact", "long"])
 def test_play_has_nothing_of_a_preset_but_its_physics(preset: str) -> None:
     played, at_rest = resolve(FLAT, play=True, preset=preset).env_cfg, flat(play=True)
-    at_rest.simulation.dt, at_rest.decimation = 0.02 / 3, 3
+    at_rest.simulation.dt, at_rest.simulation.jacobian, at_rest.decimation = 0.02 / 3, "sparse", 3
     assert played == at_rest
 
 
