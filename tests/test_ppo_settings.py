@@ -18,7 +18,7 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.methods.base import batch_of
-from genelab.rl.model_cfg import RslRlTanhNormalCfg
+from genelab.rl.model_cfg import RslRlDistributionCfg, RslRlTanhNormalCfg
 from genelab.rl.rsl_rl.learner import RslRlLearner, hold
 from genelab.rl.rsl_rl.tanh_normal import TanhNormal
 from runs import metrics
@@ -248,6 +248,25 @@ def test_the_entropy_s_weight_falls_to_zero_over_a_share_of_the_training(
     assert weights == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("std_type", ["scalar", "log"])
+def test_the_deviation_s_upper_bound_falls_over_the_training(env: ManagerBasedRlEnv, std_type: Any) -> None:
+    distribution = RslRlDistributionCfg(init_std=0.5, final_std=0.1, std_type=std_type)
+    method: Any = learner(env, distribution=distribution).method
+    deviations = []
+    for progress in (0.0, 0.5, 1.0):
+        method.start_iteration(progress)
+        method.act(batch_of(env, env.obs))
+        deviations.append(float(method.actor.output_std.detach().max()))
+    assert deviations == pytest.approx([0.5, 0.3, 0.1])
+
+
+@pytest.mark.parametrize("final", [0.01, 0.6])
+def test_a_deviation_falls_to_what_its_bounds_allow(final: float) -> None:
+    distribution = RslRlDistributionCfg(init_std=0.5, std_range=(0.05, 1.0), final_std=final)
+    with pytest.raises(UserError, match=r"final_std must be 0.05 to 0.5, not"):
+        distribution.validate()
+
+
 def test_a_bonus_that_does_not_fall_has_no_end() -> None:
     assert "entropy_until" in RslRlPpoCfg().unused_fields()
     assert "entropy_until" not in RslRlPpoCfg(decay_entropy=True).unused_fields()
@@ -366,6 +385,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "tanh_normal": {"actor__distribution": "tanh_normal"},
     "targets": {"algorithm__normalize_v_targets": True, "algorithm__reward_scale": 10},
     "linear": {"algorithm__schedule": "linear", "algorithm__min_learning_rate": 1e-4, "algorithm__mini_batch_size": 96},
+    "deviation": {"actor__distribution__final_std": 0.1},
     "entropy": {"algorithm__decay_entropy": True, "algorithm__entropy_until": 0.8, "actor__normalization_until": 100},
     "rollouts": {"num_unrolls": 2, "num_steps_per_env": 8, "action_repeat": 3},
 }

@@ -25,6 +25,13 @@ class RslRlDistributionCfg:
     """Let the network output the standard deviation too."""
     std_range: PositiveInterval = (1e-6, 1e6)
     """Bounds on the standard deviation."""
+    final_std: StandardDeviation | None = None
+    """Let the upper bound fall linearly over the training, from `init_std` to this: what is evaluated does not explore,
+    and a robot may move otherwise without its noise."""
+
+    def validate(self) -> None:
+        if self.final_std is not None and not self.std_range[0] <= self.final_std <= self.init_std:
+            raise UserError(f"final_std must be {self.std_range[0]:g} to {self.init_std:g}, not {self.final_std:g}")
 
     def arguments(self) -> dict[str, Any]:
         """The config as rsl_rl's networks take it."""
@@ -48,7 +55,7 @@ class RslRlTanhNormalCfg(RslRlDistributionCfg):
 
     def unused_fields(self) -> dict[str, str]:
         reason = "the standard deviation of tanh_normal is softplus of an output of the network, plus min_std"
-        return dict.fromkeys(("std_type", "state_dependent", "std_range"), reason)
+        return dict.fromkeys(("std_type", "state_dependent", "std_range", "final_std"), reason)
 
     def arguments(self) -> dict[str, Any]:
         settings = {"init_std": self.init_std, "min_std": self.min_std}

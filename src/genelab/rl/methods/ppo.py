@@ -6,6 +6,7 @@ what ``docs/backends.md`` lists under "Settings of PPO".
 """
 
 import inspect
+import math
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.deployed import Deployed
 from genelab.rl.methods.base import Method, batch_of
 from genelab.rl.methods.peers import Peers
+from genelab.rl.model_cfg import RslRlDistributionCfg
 from genelab.rl.rsl_rl.networks import make_network
 from genelab.rl.rsl_rl.symmetry import MirrorImages, make_symmetry
 from genelab.rl.rsl_rl.tanh_normal import carried_out
@@ -45,6 +47,7 @@ class PPO(RslRlPPO, Method):
     """
 
     symmetry: MirrorImages | None
+    exploration: RslRlDistributionCfg | None
     optimizer: Optimizer
 
     def __init__(self, actor: Any, critic: Any, storage: RolloutStorage, cfg: RslRlPpoCfg, device: str):
@@ -65,6 +68,7 @@ class PPO(RslRlPPO, Method):
         storage = RolloutStorage("rl", env.num_envs, cfg.actions_per_iteration, obs, [env.num_actions], env.device)
         method = cls(actor, critic, storage, cfg.algorithm, env.device)
         method.symmetry = make_symmetry(cfg, env)
+        method.exploration = cfg.actor.distribution
         return method
 
     def join(self, peers: Peers) -> None:
@@ -97,6 +101,10 @@ class PPO(RslRlPPO, Method):
             self.learning_rate = self._learning_rate
         if self.cfg.decay_entropy:
             self.entropy_coef = self.cfg.entropy_coef * max(0.0, 1.0 - progress / self.cfg.entropy_until)
+        if self.exploration is not None and self.exploration.final_std is not None:
+            bound = self.exploration.init_std + progress * (self.exploration.final_std - self.exploration.init_std)
+            drawn_from: Any = self.actor.distribution
+            drawn_from.std_range[1], drawn_from.log_std_range[1] = bound, math.log(bound)
 
     @property
     def learning_rate(self) -> float:
