@@ -117,9 +117,9 @@ def _observations(table: VelocityRobot, height_scan: bool) -> dict[str, Observat
     }
 
 
-def pushes(table: VelocityRobot, after: int = 0) -> EventTermCfg:
-    """The pushes of training, from so many control steps on."""
-    return EventTermCfg(mdp.push_root, mode="interval", interval_s=(1.0, 3.0), after=after, params=dict(table.push))
+def pushes(table: VelocityRobot, after: int = 0, every: tuple[float, float] = (1.0, 3.0)) -> EventTermCfg:
+    """The pushes of training, from so many control steps on, so many seconds apart."""
+    return EventTermCfg(mdp.push_root, mode="interval", interval_s=every, after=after, params=dict(table.push))
 
 
 def flat_agent(max_iterations: int) -> RslRlOnPolicyRunnerCfg:

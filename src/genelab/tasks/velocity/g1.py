@@ -191,12 +191,13 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.decay_entropy": True,
         "agent.algorithm.entropy_until": 0.5,  # with the shaping of the first steps
     },
-    # Both are to be started from the policy of `cpu`. Exploring makes the robot faster than its policy alone is, so it
-    # hardly explores in `exact`, while being near to the command pays.
+    # Both are to be started from the policy of `cpu`. Noise makes the robot faster than its policy alone is, and pushes
+    # take away the speed that it gains or loses slowly. So `exact` has little of both while nearness pays.
     "exact": {
         **_cpu(200),
         **_GO_ON,
         "agent.actor.distribution.std_range": (0.05, 0.08),
+        "env.events.push": pushes(G1, every=(5.0, 15.0)),
         "env.rewards.nearness": _nearness(2.0, 180),
     },
     "long": {**_cpu(1100), **_GO_ON, "agent.actor.distribution.std_range": (0.05, 2.0)},
