@@ -20,7 +20,7 @@ from torch import Tensor
 
 from genelab.core.tensors import one_torch_thread
 
-DT, LENGTH, FADE, NEAR = 0.02, 1000, 600 * 24, 560 * 24
+DT, LENGTH, FADE, NEAR = 0.02, 1000, 600 * 24, 700 * 24
 LEG = ((0.3, 0.5), (0.15, 0.2), (0.15, 0.2), (0.35, 0.6), (0.25, 0.35), (0.1, 0.15))
 WAIST = ((0.2, 0.3), (0.08, 0.08), (0.1, 0.2))
 ARM = ((0.15, 0.5), (0.15, 0.2), (0.1, 0.15), (0.15, 0.35), (0.3, 0.3), (0.3, 0.3), (0.3, 0.3))
@@ -175,7 +175,7 @@ class G1:
         along = (vx * x + vy * y) / speed.clamp(min=1e-6)
         reward += 4.0 * fade * (along.minimum(speed) + (spin[2] * yaw.sign()).minimum(rate))
         nearness = (1.0 - off.sqrt() / speed.clamp(min=0.3)).clamp(min=-1.0) + (1.0 - off_yaw.abs()).clamp(min=-1.0)
-        reward += 4.0 * near * nearness + fade
+        reward += 2.0 * near * nearness + fade
         lean, sway = self.torso()
         reward += torch.exp(lean / -0.2) - 0.05 * slowly * sway - 0.02 * slowly * self.angular_momentum()
         errors = (self.joints - self.default).square() @ self.pose

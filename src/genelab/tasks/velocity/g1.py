@@ -115,10 +115,10 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-def _nearness(weight: float, iterations: int, after: int = 0) -> RewardTermCfg:
+def _nearness(iterations: int, after: int = 0) -> RewardTermCfg:
     """Being near to the command pays, less and less for so many iterations."""
     ramp = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS, after=after * STEPS)
-    return RewardTermCfg(mdp.Nearness, weight=weight, params={**_COMMAND, "smallest": 0.3, "over": 0.5}, ramp=ramp)
+    return RewardTermCfg(mdp.Nearness, weight=2.0, params={**_COMMAND, "smallest": 0.3, "over": 0.5}, ramp=ramp)
 
 
 def _shaping(iterations: int, near: int) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
         "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params=_COMMAND, ramp=fade),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
-        "env.rewards.nearness": _nearness(4.0, near, after=iterations),
+        "env.rewards.nearness": _nearness(near, after=iterations),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
         "env.events.push": pushes(G1, after=steps),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
@@ -180,25 +180,22 @@ def _climbing(iterations: int) -> dict[str, Any]:
     fade, high = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS), {**_LIFT, "feet": "feet", "height": 0.2}
     return {
         "env.rewards.lift": RewardTermCfg(mdp.FeetSwingHeight, weight=-10.0, params=high, ramp=fade),
-        "env.rewards.nearness": _nearness(2.0, iterations),
+        "env.rewards.nearness": _nearness(iterations),
     }
 
 
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {
-        **_cpu(1200),
-        **_shaping(600, near=560),
-        "agent.algorithm.decay_entropy": True,
-        "agent.algorithm.entropy_until": 0.5,  # with the shaping of the first steps
-    },
+    "cpu": {**_cpu(1400), **_shaping(600, near=700), "agent.algorithm.decay_entropy": True},
     # Both are to be started from the policy of `cpu`. Noise makes the robot faster than its policy alone is, and pushes
     # take away the speed that it gains or loses slowly. So `exact` has little of both while nearness pays.
     "exact": {
         **_cpu(200),
         **_GO_ON,
         "agent.actor.distribution.std_range": (0.05, 0.08),
+        # With so little noise mirror images count only where the policy is its own mirror image.
+        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=20.0),
         "env.events.push": pushes(G1, every=(5.0, 15.0)),
-        "env.rewards.nearness": _nearness(2.0, 180),
+        "env.rewards.nearness": _nearness(180),
     },
     "long": {**_cpu(1100), **_GO_ON, "agent.actor.distribution.std_range": (0.05, 2.0)},
 }
