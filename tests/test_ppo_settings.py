@@ -236,13 +236,16 @@ def test_the_linear_rate_falls_from_the_first_to_the_smallest(tmp_path: Path, tr
     assert checkpoint["optimizer_state_dict"]["param_groups"][0]["lr"] == pytest.approx(4e-4)
 
 
-def test_the_entropy_s_weight_falls_to_zero_over_the_training(env: ManagerBasedRlEnv) -> None:
-    method: Any = learner(env, RslRlPpoCfg(entropy_coef=0.02, decay_entropy=True)).method
+@pytest.mark.parametrize(("until", "expected"), [(1.0, [0.02, 0.015, 0.0]), (0.5, [0.02, 0.01, 0.0])])
+def test_the_entropy_s_weight_falls_to_zero_over_a_share_of_the_training(
+    env: ManagerBasedRlEnv, until: float, expected: list[float]
+) -> None:
+    method: Any = learner(env, RslRlPpoCfg(entropy_coef=0.02, decay_entropy=True, entropy_until=until)).method
     weights = []
     for progress in (0.0, 0.25, 1.0):
         method.start_iteration(progress)
         weights.append(method.entropy_coef)
-    assert weights == pytest.approx([0.02, 0.015, 0.0])
+    assert weights == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("std_type", ["scalar", "log"])
@@ -262,6 +265,11 @@ def test_a_deviation_falls_to_what_its_bounds_allow(final: float) -> None:
     distribution = RslRlDistributionCfg(init_std=0.5, std_range=(0.05, 1.0), final_std=final)
     with pytest.raises(UserError, match=r"final_std must be 0.05 to 0.5, not"):
         distribution.validate()
+
+
+def test_a_bonus_that_does_not_fall_has_no_end() -> None:
+    assert "entropy_until" in RslRlPpoCfg().unused_fields()
+    assert "entropy_until" not in RslRlPpoCfg(decay_entropy=True).unused_fields()
 
 
 def test_observations_are_normalised_by_the_first_samples_if_so_told(env: ManagerBasedRlEnv) -> None:
@@ -378,7 +386,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "targets": {"algorithm__normalize_v_targets": True, "algorithm__reward_scale": 10},
     "linear": {"algorithm__schedule": "linear", "algorithm__min_learning_rate": 1e-4, "algorithm__mini_batch_size": 96},
     "deviation": {"actor__distribution__final_std": 0.1},
-    "entropy": {"algorithm__decay_entropy": True, "actor__normalization_until": 100},
+    "entropy": {"algorithm__decay_entropy": True, "algorithm__entropy_until": 0.8, "actor__normalization_until": 100},
     "rollouts": {"num_unrolls": 2, "num_steps_per_env": 8, "action_repeat": 3},
 }
 

@@ -61,6 +61,8 @@ class RslRlPpoCfg:
     entropy_coef: NonNegative = 0.005
     decay_entropy: bool = False
     """Let `entropy_coef` fall linearly to zero over the training: explore first, then be exact."""
+    entropy_until: Annotated[float, Range(0, 1, open_low=True)] = 1.0
+    """The share of the training after which a falling `entropy_coef` is zero."""
     learning_rate: LearningRate = 1e-3
     schedule: Literal["adaptive", "fixed", "linear"] = "adaptive"
     """Adaptive: the learning rate follows the KL divergence of the updates. Linear: it falls to `min_learning_rate`."""
@@ -91,6 +93,7 @@ class RslRlPpoCfg:
         readers = {"adaptive": adaptive, "linear": ("min_learning_rate",)}
         others = [name for schedule, names in readers.items() if schedule != self.schedule for name in names]
         unused = dict.fromkeys(others, f"the schedule of the learning rate is {self.schedule}")
+        unused |= {} if self.decay_entropy else {"entropy_until": "entropy_coef does not fall"}
         return unused | ({} if self.mini_batch_size is None else {"num_mini_batches": "mini_batch_size is given"})
 
     def mini_batches(self, samples: int) -> int:

@@ -100,7 +100,7 @@ class PPO(RslRlPPO, Method):
             self._max_learning_rate = self.cfg.max_learning_rate * (1.0 - progress)
             self.learning_rate = self._learning_rate
         if self.cfg.decay_entropy:
-            self.entropy_coef = self.cfg.entropy_coef * (1.0 - progress)
+            self.entropy_coef = self.cfg.entropy_coef * max(0.0, 1.0 - progress / self.cfg.entropy_until)
         if self.exploration is not None and self.exploration.final_std is not None:
             bound = self.exploration.init_std + progress * (self.exploration.final_std - self.exploration.init_std)
             drawn_from: Any = self.actor.distribution
