@@ -156,9 +156,9 @@ def test_an_engine_refuses_by_name_what_it_cannot_do(name, options, lacking):
         make_engine(name, scene(PhysicsOptionsCfg(**options), ball=""), 1)
 
 
-@pytest.mark.parametrize("task", ["Genelab-Velocity-Flat-Unitree-Go1-v0", "Genelab-Velocity-Flat-Unitree-G1-v0"])
+@pytest.mark.parametrize("task", ["Flat-Unitree-Go1", "Flat-Unitree-G1", "Rough-Unitree-Go1"])
 def test_robots_that_fall_move_bit_for_bit_as_with_a_search_for_islands(task):
-    cfg = resolve(task, preset="cpu").env_cfg
+    cfg = resolve(f"Genelab-Velocity-{task}-v0", preset="cpu").env_cfg
     robots = Scene(cfg.scene, cfg.simulation.dt, cfg.simulation)
     engine, plain = make_engine("mujoco", robots, 4, threads=1), Batch(robots.model, 4, 1)
     assert robots.model.ntree == 1
