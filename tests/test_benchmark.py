@@ -198,7 +198,8 @@ def test_a_reference_without_the_entry_is_an_error(suite: Path, mistake: Callabl
 
 
 def test_what_comes_with_the_package_passes_its_own_gate(cli: Callable[..., Any]) -> None:
-    outcome = cli("benchmark", "--reference", "bundled", "--episodes", "8")
+    # On rough ground the first ten episodes are all on stairs; fifty meet every shape on every level.
+    outcome = cli("benchmark", "--reference", "bundled", "--episodes", "50")
     assert outcome.code == 0, outcome.out + outcome.err
     assert outcome.out.count(": ok") == len(json.loads((bundle_directory() / "suite.json").read_text()))
 

@@ -47,7 +47,7 @@ class PPO(RslRlPPO, Method):
     """
 
     symmetry: MirrorImages | None
-    exploration: RslRlDistributionCfg | None
+    exploration: RslRlDistributionCfg | None = None
     optimizer: Optimizer
 
     def __init__(self, actor: Any, critic: Any, storage: RolloutStorage, cfg: RslRlPpoCfg, device: str):
