@@ -136,7 +136,7 @@ class MujocoEngine(Engine):
 
     def describe(self) -> Description:
         simulated = self._batch.get_model(0)
-        simulated.opt.disableflags = self.model.opt.disableflags
+        simulated.opt.disableflags = self.model.opt.disableflags  # no island search: how it computes, not what
         return describe_model(simulated)
 
     def state_dict(self) -> dict[str, Any]:
