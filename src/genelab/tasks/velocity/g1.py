@@ -115,10 +115,10 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-def _nearness(iterations: int, after: int = 0) -> RewardTermCfg:
+def _nearness(iterations: int, after: int = 0, weight: float = 2.0) -> RewardTermCfg:
     """Being near to the command pays, less and less for so many iterations."""
     ramp = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS, after=after * STEPS)
-    return RewardTermCfg(mdp.Nearness, weight=2.0, params={**_COMMAND, "smallest": 0.3, "over": 0.5}, ramp=ramp)
+    return RewardTermCfg(mdp.Nearness, weight=weight, params={**_COMMAND, "smallest": 0.3, "over": 0.5}, ramp=ramp)
 
 
 def _shaping(iterations: int, near: int) -> dict[str, Any]:
@@ -135,9 +135,9 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
         "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params=_COMMAND, ramp=fade),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
-        "env.rewards.nearness": _nearness(near, after=iterations),
+        "env.rewards.nearness": _nearness(near, after=iterations, weight=3.0),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
-        "env.events.push": pushes(G1, after=steps),
+        "env.events.push": pushes(G1, after=steps, every=(3.0, 9.0)),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
     }
 
@@ -184,16 +184,23 @@ def _climbing(iterations: int) -> dict[str, Any]:
     }
 
 
+# With little noise mirror images count only where the policy is its own mirror image.
+_SYMMETRIC = RslRlSymmetryCfg(table=MIRROR, mirror_loss=20.0)
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**_cpu(1400), **_shaping(600, near=700), "agent.algorithm.decay_entropy": True},
+    "cpu": {
+        **_cpu(1400),
+        **_shaping(600, near=800),
+        "agent.actor.distribution.final_std": 0.06,
+        "agent.algorithm.decay_entropy": True,
+        "agent.algorithm.symmetry": _SYMMETRIC,
+    },
     # Both are to be started from the policy of `cpu`. Noise makes the robot faster than its policy alone is, and pushes
     # take away the speed that it gains or loses slowly. So `exact` has little of both while nearness pays.
     "exact": {
         **_cpu(200),
         **_GO_ON,
         "agent.actor.distribution.std_range": (0.05, 0.08),
-        # With so little noise mirror images count only where the policy is its own mirror image.
-        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=20.0),
+        "agent.algorithm.symmetry": _SYMMETRIC,
         "env.events.push": pushes(G1, every=(5.0, 15.0)),
         "env.rewards.nearness": _nearness(180),
     },
