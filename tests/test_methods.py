@@ -139,6 +139,15 @@ def test_what_a_method_adds_is_trained_stored_and_resumed_exactly(
     assert resumed.weights_sha256 == result.weights_sha256
 
 
+def test_the_actor_that_a_method_makes_explores_less_and_less(
+    estimator_task: str, tmp_path: Path, train_tiny: Callable[..., Any]
+) -> None:
+    train_tiny(tmp_path, estimator_task, agent__max_iterations=2, agent__actor__distribution__final_std=0.2)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    first = small_agent(EstimatorCfg()).actor.distribution.init_std
+    assert lines[1]["action_std"] == pytest.approx((first + 0.2) / 2, rel=0.05)
+
+
 @pytest.mark.parametrize("format", ["torchscript", "onnx"])
 def test_what_a_method_deploys_is_exported(
     estimator_task: str, format: str, tmp_path: Path, train_tiny: Callable[..., Any], cli: Callable[..., Any]

@@ -29,6 +29,7 @@ from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import load_part, stored_hidden_state
 from genelab.rl.deployed import Deployed
 from genelab.rl.methods.peers import Peers
+from genelab.rl.model_cfg import RslRlDistributionCfg
 
 
 class Method(ABC):
@@ -38,6 +39,8 @@ class Method(ABC):
     """What rollouts are recorded in."""
     optimiser_steps: int = 0
     """Gradient steps so far."""
+    exploration: RslRlDistributionCfg | None = None
+    """How the actor explores; the learner sets it, whoever made the actor."""
 
     @classmethod
     @abstractmethod

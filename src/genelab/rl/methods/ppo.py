@@ -25,7 +25,6 @@ from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.deployed import Deployed
 from genelab.rl.methods.base import Method, batch_of
 from genelab.rl.methods.peers import Peers
-from genelab.rl.model_cfg import RslRlDistributionCfg
 from genelab.rl.rsl_rl.networks import make_network
 from genelab.rl.rsl_rl.symmetry import MirrorImages, make_symmetry
 from genelab.rl.rsl_rl.tanh_normal import carried_out
@@ -47,7 +46,6 @@ class PPO(RslRlPPO, Method):
     """
 
     symmetry: MirrorImages | None
-    exploration: RslRlDistributionCfg | None = None
     optimizer: Optimizer
 
     def __init__(self, actor: Any, critic: Any, storage: RolloutStorage, cfg: RslRlPpoCfg, device: str):
@@ -68,7 +66,6 @@ class PPO(RslRlPPO, Method):
         storage = RolloutStorage("rl", env.num_envs, cfg.actions_per_iteration, obs, [env.num_actions], env.device)
         method = cls(actor, critic, storage, cfg.algorithm, env.device)
         method.symmetry = make_symmetry(cfg, env)
-        method.exploration = cfg.actor.distribution
         return method
 
     def join(self, peers: Peers) -> None:

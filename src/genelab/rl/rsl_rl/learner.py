@@ -37,6 +37,7 @@ class RslRlLearner(Learner):
 
     def build(self) -> None:
         self.method: Method = load(self.agent_cfg.algorithm.method).build(self.env, self.agent_cfg)
+        self.method.exploration = self.agent_cfg.actor.distribution
         self.iteration = 0
 
     def run_iteration(self) -> tuple[dict[str, float], float, float]:
