@@ -1,8 +1,8 @@
 """Proximal policy optimisation with rsl_rl's networks, storage and advantages.
 
 An update is rsl_rl's, operation by operation (a test compares the bits), cut into pieces that other methods replace.
-What is added: the value of a cut-off episode is taken where it was cut off, the learning rate has an upper bound, and
-what ``docs/backends.md`` lists under "Settings of PPO".
+What is added: all weights are stepped in one fused operation, the value of a cut-off episode is taken where it was cut
+off, the learning rate has an upper bound, and what ``docs/backends.md`` lists under "Settings of PPO".
 """
 
 import inspect
@@ -54,6 +54,9 @@ class PPO(RslRlPPO, Method):
         settings = {name: getattr(cfg, name) for name in _RSL_RL_SETTINGS if hasattr(cfg, name)}
         settings["num_mini_batches"] = cfg.mini_batches(storage.num_envs * storage.num_transitions_per_env)
         super().__init__(actor, critic, storage, **settings, device=device)
+        for group in self.optimizer.param_groups:
+            if "fused" in group:
+                group["fused"] = True  # one operation for all weights instead of nine for each
         self.value_normalizer = EmpiricalNormalization(1).to(device) if cfg.normalize_v_targets else None
         self._finished = 0  # steps of the storage whose returns are known
         self.peers: Peers | None = None
