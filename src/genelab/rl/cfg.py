@@ -28,7 +28,8 @@ class RslRlSymmetryCfg:
     augment: bool = True
     """Learn from the mirror image of every sample too."""
     mirror_loss: NonNegative = 0.0
-    """Weight of the squared difference between the action in the mirror and the mirrored action."""
+    """Weight of the squared difference between the action in the mirror and the mirrored action, in standard
+    deviations: with more than one of them, mirror images hardly count."""
 
     def validate(self) -> None:
         if not self.augment and self.mirror_loss == 0.0:

@@ -30,13 +30,13 @@ class MirrorImages:
             setattr(batch, name, getattr(batch, name).repeat(2, 1))
 
     def loss(self, actor: Any, batch: Any, size: int) -> Tensor:
-        """Mean squared difference between the action in the mirror and the mirrored action.
+        """Mean squared difference between the action in the mirror and the mirrored action, in standard deviations.
 
         The actor has just seen the batch, whose first `size` samples are no mirror images.
         """
-        actions = actor.output_mean
+        actions, std = actor.output_mean, actor.output_std[:size].detach()
         in_the_mirror = actions[size:] if self.cfg.augment else actor(self._of(batch.observations))
-        return mse_loss(in_the_mirror, self._mirror.action(actions[:size]).detach())
+        return mse_loss(in_the_mirror / std, self._mirror.action(actions[:size]).detach() / std)
 
     def _of(self, obs: TensorDict) -> TensorDict:
         images = self._mirror.observations({name: obs[name] for name in self._mirror.groups})

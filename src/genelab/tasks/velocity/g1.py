@@ -185,11 +185,11 @@ def _climbing(iterations: int) -> dict[str, Any]:
 
 
 # With little noise mirror images count only where the policy is its own mirror image.
-_SYMMETRIC = RslRlSymmetryCfg(table=MIRROR, mirror_loss=20.0)
+_SYMMETRIC = RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1)
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
-        **_cpu(1400),
-        **_shaping(600, near=800),
+        **_cpu(1200),
+        **_shaping(600, near=600),
         "agent.actor.distribution.final_std": 0.06,
         "agent.algorithm.decay_entropy": True,
         "agent.algorithm.symmetry": _SYMMETRIC,
