@@ -105,6 +105,8 @@ class PPO(RslRlPPO, Method):
             bound = self.exploration.init_std + progress * (self.exploration.final_std - self.exploration.init_std)
             drawn_from: Any = self.actor.distribution
             drawn_from.std_range[1], drawn_from.log_std_range[1] = bound, math.log(bound)
+            for std in drawn_from.parameters():  # beyond the bound it would have no gradient that leads back
+                std.data.clamp_(max=bound if drawn_from.std_type == "scalar" else math.log(bound))
 
     @property
     def learning_rate(self) -> float:
