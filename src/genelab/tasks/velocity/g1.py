@@ -186,6 +186,14 @@ def _climbing(iterations: int) -> dict[str, Any]:
 
 # With little noise mirror images count only where the policy is its own mirror image.
 _SYMMETRIC = RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1)
+_REFINE = {
+    **_GO_ON,
+    "agent.actor.distribution.std_range": (0.05, 0.08),
+    "agent.algorithm.symmetry": _SYMMETRIC,
+    "env.events.push": pushes(G1, every=(5.0, 15.0)),
+}
+"""For a policy that should do better what it does. Noise makes the robot faster than its policy alone is, and pushes
+take away the speed that it gains or loses slowly: little of both."""
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
         **_cpu(1200),
@@ -194,17 +202,9 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.decay_entropy": True,
         "agent.algorithm.symmetry": _SYMMETRIC,
     },
-    # Both are to be started from the policy of `cpu`. Noise makes the robot faster than its policy alone is, and pushes
-    # take away the speed that it gains or loses slowly. So `exact` has little of both while nearness pays.
-    "exact": {
-        **_cpu(200),
-        **_GO_ON,
-        "agent.actor.distribution.std_range": (0.05, 0.08),
-        "agent.algorithm.symmetry": _SYMMETRIC,
-        "env.events.push": pushes(G1, every=(5.0, 15.0)),
-        "env.rewards.nearness": _nearness(180),
-    },
-    "long": {**_cpu(1100), **_GO_ON, "agent.actor.distribution.std_range": (0.05, 2.0)},
+    # Both are to be started from the policy of `cpu`.
+    "exact": {**_cpu(200), **_REFINE, "env.rewards.nearness": _nearness(180)},
+    "long": {**_cpu(1100), **_REFINE},
 }
 _ROUGH = {
     # The standard deviation as in the policy that the training begins with, within the published bounds.
