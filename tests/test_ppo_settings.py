@@ -249,8 +249,14 @@ def test_the_entropy_s_weight_falls_to_zero_over_a_share_of_the_training(
 
 
 @pytest.mark.parametrize("std_type", ["scalar", "log"])
-def test_the_deviation_s_upper_bound_falls_over_the_training(env: ManagerBasedRlEnv, std_type: Any) -> None:
-    distribution = RslRlDistributionCfg(init_std=0.5, final_std=0.1, std_type=std_type)
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [((0.0, 1.0), [0.5, 0.3, 0.1]), ((0.5, 0.75), [0.5, 0.5, 0.1]), ((0.5, 0.5), [0.5, 0.1, 0.1])],
+)
+def test_the_deviation_s_upper_bound_falls_over_the_training(
+    env: ManagerBasedRlEnv, std_type: Any, between: tuple[float, float], expected: list[float]
+) -> None:
+    distribution = RslRlDistributionCfg(init_std=0.5, final_std=0.1, final_std_between=between, std_type=std_type)
     method: Any = learner(env, distribution=distribution).method
     deviations = []
     for progress in (0.0, 0.5, 1.0):
@@ -259,7 +265,7 @@ def test_the_deviation_s_upper_bound_falls_over_the_training(env: ManagerBasedRl
         deviations.append(float(method.actor.output_std.detach().max()))
         (gradient,) = torch.autograd.grad(method.actor.output_std.sum(), list(method.actor.distribution.parameters()))
         assert gradient.abs().min() > 0.0  # it may fall below its bound
-    assert deviations == pytest.approx([0.5, 0.3, 0.1])
+    assert deviations == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("final", [0.01, 0.6])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from genelab.core.errors import UserError
-from genelab.core.ranges import Count, NotEmpty, PositiveInterval, Range, Size, Sizes
+from genelab.core.ranges import Count, NotEmpty, PositiveInterval, Range, Rising, Share, Size, Sizes
 
 StandardDeviation = Annotated[float, Range(1e-6, 1e6)]
 
@@ -26,8 +26,13 @@ class RslRlDistributionCfg:
     std_range: PositiveInterval = (1e-6, 1e6)
     """Bounds on the standard deviation."""
     final_std: StandardDeviation | None = None
-    """Let the upper bound fall linearly over the training, from `init_std` to this: what is evaluated does not explore,
-    and a robot may move otherwise without its noise."""
+    """Let the upper bound fall linearly from `init_std` to this: what is evaluated does not explore, and a robot may
+    move otherwise without its noise."""
+    final_std_between: Annotated[tuple[Share, Share], Rising()] = (0.0, 1.0)
+    """From which share of the training on the bound falls, and from which on it is `final_std`."""
+
+    def unused_fields(self) -> dict[str, str]:
+        return {"final_std_between": "there is no final_std"} if self.final_std is None else {}
 
     def validate(self) -> None:
         if self.final_std is not None and not self.std_range[0] <= self.final_std <= self.init_std:
@@ -55,7 +60,7 @@ class RslRlTanhNormalCfg(RslRlDistributionCfg):
 
     def unused_fields(self) -> dict[str, str]:
         reason = "the standard deviation of tanh_normal is softplus of an output of the network, plus min_std"
-        return dict.fromkeys(("std_type", "state_dependent", "std_range", "final_std"), reason)
+        return dict.fromkeys(("std_type", "state_dependent", "std_range", "final_std", "final_std_between"), reason)
 
     def arguments(self) -> dict[str, Any]:
         settings = {"init_std": self.init_std, "min_std": self.min_std}

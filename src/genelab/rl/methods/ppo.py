@@ -25,6 +25,7 @@ from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.deployed import Deployed
 from genelab.rl.methods.base import Method, batch_of
 from genelab.rl.methods.peers import Peers
+from genelab.rl.model_cfg import RslRlDistributionCfg
 from genelab.rl.rsl_rl.networks import make_network
 from genelab.rl.rsl_rl.symmetry import MirrorImages, make_symmetry
 from genelab.rl.rsl_rl.tanh_normal import carried_out
@@ -102,11 +103,17 @@ class PPO(RslRlPPO, Method):
         if self.cfg.decay_entropy:
             self.entropy_coef = self.cfg.entropy_coef * max(0.0, 1.0 - progress / self.cfg.entropy_until)
         if self.exploration is not None and self.exploration.final_std is not None:
-            bound = self.exploration.init_std + progress * (self.exploration.final_std - self.exploration.init_std)
-            drawn_from: Any = self.actor.distribution
-            drawn_from.std_range[1], drawn_from.log_std_range[1] = bound, math.log(bound)
-            for std in drawn_from.parameters():  # beyond the bound it would have no gradient that leads back
-                std.data.clamp_(max=bound if drawn_from.std_type == "scalar" else math.log(bound))
+            self._bound_deviation(self.exploration, self.exploration.final_std, progress)
+
+    def _bound_deviation(self, cfg: RslRlDistributionCfg, final: float, progress: float) -> None:
+        begin, end = cfg.final_std_between
+        if progress < begin:
+            return
+        share = 1.0 if progress >= end else (progress - begin) / (end - begin)
+        bound, drawn_from = cfg.init_std + share * (final - cfg.init_std), self.actor.distribution
+        drawn_from.std_range[1], drawn_from.log_std_range[1] = bound, math.log(bound)
+        for std in drawn_from.parameters():  # beyond the bound it would have no gradient that leads back
+            std.data.clamp_(max=bound if drawn_from.std_type == "scalar" else math.log(bound))
 
     @property
     def learning_rate(self) -> float:

@@ -198,7 +198,9 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
         **_cpu(1200),
         **_shaping(600, near=600),
+        # Noise leads out of standing still; what is learnt last is learnt without.
         "agent.actor.distribution.final_std": 0.06,
+        "agent.actor.distribution.final_std_between": (0.5, 0.75),
         "agent.algorithm.decay_entropy": True,
         "agent.algorithm.symmetry": _SYMMETRIC,
     },
