@@ -120,13 +120,7 @@ One draw holds for all joints of a robot: draws of their own would cancel out.
 _ROBUST = {f"env.events.{name}": EventTermCfg(f, mode="startup", params=p) for name, (f, p) in _RANDOM.items()}
 _FLAT_CPU = {**_cpu(390, _SMALL), **_shaping(180)}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {
-        **_FLAT_CPU,
-        # What is evaluated has no noise, so there is little in the end. Then mirror images count only where the policy
-        # is its own mirror image.
-        "agent.actor.distribution.final_std": 0.15,
-        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1),
-    },
+    "cpu": _FLAT_CPU,
     # To be started from a policy that walks: in worlds that differ from the start, none is found.
     "robust": {
         **_cpu(1200, _LARGE),
