@@ -188,7 +188,7 @@ def _climbing(iterations: int) -> dict[str, Any]:
 _SYMMETRIC = RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1)
 _REFINE = {
     **_GO_ON,
-    "agent.actor.distribution.std_range": (0.05, 0.08),
+    "agent.actor.distribution.std_range": (0.08, 0.1),
     "agent.algorithm.symmetry": _SYMMETRIC,
     "env.events.push": pushes(G1, every=(5.0, 15.0)),
 }
@@ -205,7 +205,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.symmetry": _SYMMETRIC,
     },
     # Both are to be started from the policy of `cpu`.
-    "exact": {**_cpu(200), **_REFINE, "env.rewards.nearness": _nearness(180)},
+    "exact": {**_cpu(300), **_REFINE, "env.rewards.nearness": _nearness(280, weight=3.0)},
     "long": {**_cpu(1100), **_REFINE},
 }
 _ROUGH = {
