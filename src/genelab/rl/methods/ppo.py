@@ -106,11 +106,13 @@ class PPO(RslRlPPO, Method):
             self._bound_deviation(self.exploration, self.exploration.final_std, progress)
 
     def _bound_deviation(self, cfg: RslRlDistributionCfg, final: float, progress: float) -> None:
+        """Let the deviation be as large as it may be now."""
         begin, end = cfg.final_std_between
         if progress < begin:
             return
         share = 1.0 if progress >= end else (progress - begin) / (end - begin)
-        bound, drawn_from = cfg.init_std + share * (final - cfg.init_std), self.actor.distribution
+        bound = cfg.init_std + share * (final - cfg.init_std)
+        drawn_from: Any = self.actor.distribution
         drawn_from.std_range[1], drawn_from.log_std_range[1] = bound, math.log(bound)
         for std in drawn_from.parameters():  # beyond the bound it would have no gradient that leads back
             std.data.clamp_(max=bound if drawn_from.std_type == "scalar" else math.log(bound))
