@@ -167,7 +167,12 @@ def _cpu(iterations: int) -> dict[str, Any]:
     }
 
 
-_GO_ON = {"agent.algorithm.entropy_coef": 0.0, "agent.algorithm.max_learning_rate": 1e-3}
+_GO_ON = {
+    "agent.algorithm.entropy_coef": 0.0,
+    # The first rate. Adam's first steps are as large as the rate, however small the gradient is.
+    "agent.algorithm.learning_rate": 1e-5,
+    "agent.algorithm.max_learning_rate": 1e-3,
+}
 """For a policy that walks, which it should not forget: smaller steps, and nothing that lets the deviation grow."""
 
 
@@ -205,7 +210,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.symmetry": _SYMMETRIC,
     },
     # Both are to be started from the policy of `cpu`.
-    "exact": {**_cpu(300), **_REFINE, "env.rewards.nearness": _nearness(280, weight=3.0)},
+    "exact": {**_cpu(200), **_REFINE, "env.rewards.nearness": _nearness(180, weight=3.0)},
     "long": {**_cpu(1100), **_REFINE},
 }
 _ROUGH = {
