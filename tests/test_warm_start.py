@@ -11,6 +11,7 @@ from torch import nn
 from genelab.core.errors import UserError
 from genelab.rl.rsl_rl.learner import widen
 
+PENDULUM = "GeneLab-Inverted-Pendulum-v0"
 FLAT, ROUGH = "Genelab-Velocity-Flat-Unitree-Go1-v0", "Genelab-Velocity-Rough-Unitree-Go1-v0"
 SMALL = {
     "env__num_envs": 2,
@@ -62,3 +63,31 @@ def test_a_flat_training_cannot_begin_with_a_policy_that_sees_the_ground(
     line = mistake("train", FLAT, "--checkpoint", tmp_path / "rough/model_final.pt", "--log-dir", tmp_path / "flat")
     assert "height_scan[0]" in line
     assert not (tmp_path / "flat").exists()
+
+
+@pytest.mark.parametrize(("schedule", "rate"), [("adaptive", 1e-5), ("fixed", 1e-3)])
+def test_an_adaptive_training_begins_with_small_steps_from_a_policy(
+    tmp_path: Path, train_tiny: Callable[..., Any], cli: Callable[..., Any], schedule: str, rate: float
+) -> None:
+    one_step = ("--agent.algorithm.num_learning_epochs=1", "--agent.algorithm.num_mini_batches=1", "--num-envs=4")
+    _, result = train_tiny(tmp_path / "first", PENDULUM, agent__max_iterations=1)
+    outcome = cli(
+        *(
+            "train",
+            PENDULUM,
+            "--checkpoint",
+            result.checkpoint,
+            "--max-iterations",
+            1,
+            "--log-dir",
+            tmp_path / "second",
+        ),
+        *one_step,
+        f"--agent.algorithm.schedule={schedule}",
+    )
+    assert outcome.code == 0, outcome.err
+    before, after = (
+        torch.load(path, weights_only=True)["actor_state_dict"]["mlp.0.weight"]
+        for path in (result.checkpoint, tmp_path / "second/model_final.pt")
+    )
+    assert float((after - before).abs().max()) == pytest.approx(rate, rel=0.05)

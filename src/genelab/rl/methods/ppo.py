@@ -33,6 +33,8 @@ from genelab.rl.rsl_rl.tanh_normal import carried_out
 Batch = RolloutStorage.Batch
 _RSL_RL_SETTINGS = inspect.signature(RslRlPPO).parameters
 """What rsl_rl's PPO is made with. Settings of ours with the same name mean the same."""
+SMALLEST_RATE = 1e-5
+"""Of the adaptive schedule."""
 
 
 class PPO(RslRlPPO, Method):
@@ -92,6 +94,9 @@ class PPO(RslRlPPO, Method):
         super().load_checkpoint(checkpoint, weights_only)
         if not weights_only:
             self.learning_rate = self.optimizer.param_groups[0]["lr"]
+        elif self.schedule == "adaptive":
+            # Adam's first steps are as large as the rate, however small the gradient. 1e-3 threw over a walking robot.
+            self._set_learning_rate(SMALLEST_RATE)
 
     def start_iteration(self, progress: float) -> None:
         if self.schedule == "linear":
@@ -276,7 +281,7 @@ class PPO(RslRlPPO, Method):
         """A smaller rate after a step that changed the policy much, a larger one after a step that hardly did."""
         rate = self.learning_rate
         if kl > self.desired_kl * 2.0:
-            rate = max(1e-5, rate / 1.5)
+            rate = max(SMALLEST_RATE, rate / 1.5)
         elif 0.0 < kl < self.desired_kl / 2.0:
             rate = min(1e-2, rate * 1.5)
         self._set_learning_rate(rate)

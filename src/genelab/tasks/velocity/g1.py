@@ -167,12 +167,7 @@ def _cpu(iterations: int) -> dict[str, Any]:
     }
 
 
-_GO_ON = {
-    "agent.algorithm.entropy_coef": 0.0,
-    # The first rate. Adam's first steps are as large as the rate, however small the gradient is.
-    "agent.algorithm.learning_rate": 1e-5,
-    "agent.algorithm.max_learning_rate": 1e-3,
-}
+_GO_ON = {"agent.algorithm.entropy_coef": 0.0, "agent.algorithm.max_learning_rate": 1e-3}
 """For a policy that walks, which it should not forget: smaller steps, and nothing that lets the deviation grow."""
 
 
