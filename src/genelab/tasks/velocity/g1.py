@@ -115,10 +115,6 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-_PUSHED = (3.0, 9.0)
-"""Seconds from one push to the next. The task's 1 to 3 s hide how the speed drifts; 5 to 15 s let it forget pushes."""
-
-
 def _nearness(iterations: int, after: int = 0, weight: float = 2.0) -> RewardTermCfg:
     """Being near to the command pays, less and less for so many iterations."""
     ramp = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS, after=after * STEPS)
@@ -141,7 +137,7 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
         "env.rewards.nearness": _nearness(near, after=iterations, weight=3.0),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
-        "env.events.push": pushes(G1, after=steps, every=_PUSHED),
+        "env.events.push": pushes(G1, after=steps, every=(3.0, 9.0)),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
     }
 
@@ -194,7 +190,7 @@ _REFINE = {
     **_GO_ON,
     "agent.actor.distribution.std_range": (0.08, 0.1),
     "agent.algorithm.symmetry": _SYMMETRIC,
-    "env.events.push": pushes(G1, every=_PUSHED),
+    "env.events.push": pushes(G1, every=(5.0, 15.0)),
 }
 """For a policy that should do better what it does. Noise makes the robot faster than its policy alone is, and pushes
 take away the speed that it gains or loses slowly: little of both."""
