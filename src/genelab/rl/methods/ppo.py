@@ -111,7 +111,7 @@ class PPO(RslRlPPO, Method):
             self._bound_deviation(self.exploration, self.exploration.final_std, progress)
 
     def _bound_deviation(self, cfg: RslRlDistributionCfg, final: float, progress: float) -> None:
-        """Let the deviation be as large as it may be now."""
+        """Lower the upper bound of the deviation to what it is at this share of the training."""
         begin, end = cfg.final_std_between
         if progress < begin:
             return

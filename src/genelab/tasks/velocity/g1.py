@@ -188,6 +188,7 @@ def _climbing(iterations: int) -> dict[str, Any]:
 _SYMMETRIC = RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1)
 _REFINE = {
     **_GO_ON,
+    # More than `cpu` ends with: at 0.06 the divergence keeps the learning rate at 1e-5 to 1e-4.
     "agent.actor.distribution.std_range": (0.08, 0.1),
     "agent.algorithm.symmetry": _SYMMETRIC,
     "env.events.push": pushes(G1, every=(5.0, 15.0)),
