@@ -302,7 +302,7 @@ def test_a_state_counts_in_the_divergence_with_so_much_at_most(
     # Gaussians of deviation 1 whose means are so far apart diverge by half of its square: 0.125, 0.5, 2 and 10
     shift, ones = torch.tensor([[0.5], [1.0], [2.0], [20.0**0.5]]), torch.ones(4, 1)
     batch = SimpleNamespace(old_distribution_params=(torch.zeros(4, 1), ones))
-    assert float(method._divergence(batch, (shift, ones))) == pytest.approx(divergence)
+    assert float(method.divergence(batch, (shift, ones))) == pytest.approx(divergence)
 
 
 @pytest.mark.parametrize(("size", "number"), [(768, 1), (500, 2), (384, 2), (100, 8), (1, 768)])

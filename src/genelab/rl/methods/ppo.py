@@ -8,6 +8,7 @@ off, the learning rate has an upper bound, and what ``docs/backends.md`` lists u
 import inspect
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Self
 
 import torch
@@ -24,6 +25,7 @@ from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.rl.deployed import Deployed
 from genelab.rl.methods.base import Method, batch_of
+from genelab.rl.methods.gradients import WrittenOut
 from genelab.rl.methods.peers import Peers
 from genelab.rl.model_cfg import RslRlDistributionCfg
 from genelab.rl.rsl_rl.networks import make_network
@@ -230,10 +232,30 @@ class PPO(RslRlPPO, Method):
             batch.advantages = self._standardized(batch.advantages)
         if self.symmetry is not None:
             self.symmetry.append(batch)
+        if self._written_out is not None:
+            self._written_out.prepare(batch)
         return batch
 
     def _learn(self, batch: Any) -> dict[str, Tensor]:
         """One gradient step; returns the losses."""
+        size = len(batch.old_distribution_params[0])
+        share = 1.0 if self.peers is None else size / self._mini_batch
+        losses, divergence = self._differentiate(batch, share)
+        if self.peers is not None:
+            gradients = [w.grad for group in self.optimizer.param_groups for w in group["params"] if w.grad is not None]
+            losses, divergence = {name: value.detach() * share for name, value in losses.items()}, divergence * share
+            self.peers.add_up([*gradients, *losses.values(), divergence])
+        if self.schedule == "adaptive":
+            self._adapt_learning_rate(divergence)
+        clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
+        clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
+        self.optimizer.step()
+        return losses
+
+    def _differentiate(self, batch: Any, share: float) -> tuple[dict[str, Tensor], Tensor]:
+        """Set the gradients, which count by `share`; returns the losses and how far the policy has moved."""
+        if self._written_out is not None:
+            return self._written_out.differentiate(batch, share)
         size = len(batch.old_distribution_params[0])  # mirror images follow
         memory = dict(zip(("actor", "critic"), batch.hidden_states, strict=True))
         self.actor(batch.observations, masks=batch.masks, hidden_state=memory["actor"], stochastic_output=True)
@@ -241,7 +263,7 @@ class PPO(RslRlPPO, Method):
         values = self.critic(batch.observations, masks=batch.masks, hidden_state=memory["critic"])
         # Mirror images count in the losses above, not in the entropy and the divergence.
         entropy = self.actor.output_entropy[:size].mean()
-        divergence = self._divergence(batch, tuple(p[:size] for p in self.actor.output_distribution_params))
+        divergence = self.divergence(batch, tuple(p[:size] for p in self.actor.output_distribution_params))
         ratio = torch.exp(log_prob - batch.old_actions_log_prob.squeeze())
         losses = {
             "value": self.value_loss(values, batch).mean(),
@@ -254,23 +276,15 @@ class PPO(RslRlPPO, Method):
             if self.symmetry.cfg.mirror_loss > 0.0:
                 loss = loss + self.symmetry.cfg.mirror_loss * losses["symmetry"]
         self.optimizer.zero_grad()
-        if self.peers is None:
-            loss.backward()
-        else:
-            share = size / self._mini_batch
-            (loss * share).backward()
-            gradients = [w.grad for group in self.optimizer.param_groups for w in group["params"] if w.grad is not None]
-            losses, divergence = {name: value.detach() * share for name, value in losses.items()}, divergence * share
-            self.peers.add_up([*gradients, *losses.values(), divergence])
-        if self.schedule == "adaptive":
-            self._adapt_learning_rate(divergence)
-        clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
-        clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
-        self.optimizer.step()
-        return losses
+        (loss if self.peers is None else loss * share).backward()
+        return losses, divergence
+
+    @cached_property
+    def _written_out(self) -> WrittenOut | None:
+        return WrittenOut(self) if WrittenOut.fits(self) else None
 
     @torch.no_grad()
-    def _divergence(self, batch: Any, params: tuple[Tensor, ...]) -> Tensor:
+    def divergence(self, batch: Any, params: tuple[Tensor, ...]) -> Tensor:
         """How far the policy is from the one that acted; nothing if the learning rate does not follow it."""
         if self.schedule != "adaptive":
             return torch.zeros((), device=self.device)

@@ -18,14 +18,14 @@ class MirrorImages:
 
     def __init__(self, cfg: RslRlSymmetryCfg, mirror: Mirror):
         self.cfg = cfg
-        self._mirror = mirror
+        self._mirror, self.mirrored = mirror, mirror.action
 
     def append(self, batch: Any) -> None:
         """Put the mirror images behind the samples of a batch, if they are to be learnt from."""
         if not self.cfg.augment:
             return
         batch.observations = torch.cat((batch.observations, self._of(batch.observations)))  # type: ignore[arg-type]
-        batch.actions = torch.cat((batch.actions, self._mirror.action(batch.actions)))
+        batch.actions = torch.cat((batch.actions, self.mirrored(batch.actions)))
         for name in ("old_actions_log_prob", "values", "advantages", "returns"):
             setattr(batch, name, getattr(batch, name).repeat(2, 1))
 
@@ -36,7 +36,7 @@ class MirrorImages:
         """
         actions, std = actor.output_mean, actor.output_std[:size].detach()
         in_the_mirror = actions[size:] if self.cfg.augment else actor(self._of(batch.observations))
-        return mse_loss(in_the_mirror / std, self._mirror.action(actions[:size]).detach() / std)
+        return mse_loss(in_the_mirror / std, self.mirrored(actions[:size]).detach() / std)
 
     def _of(self, obs: TensorDict) -> TensorDict:
         images = self._mirror.observations({name: obs[name] for name in self._mirror.groups})
