@@ -98,3 +98,17 @@ def test_gradients_count_by_the_share_of_the_mini_batch(envs: dict[str, ManagerB
 )
 def test_other_networks_are_left_to_torch(model: dict[str, Any], envs: dict[str, ManagerBasedRlEnv]) -> None:
     assert after_a_rollout(envs[PENDULUM], RslRlPpoCfg(), **model)._written_out is None
+
+
+def test_gradients_are_clipped_as_torch_clips_them(envs: dict[str, ManagerBasedRlEnv]) -> None:
+    method: Any = after_a_rollout(envs[PENDULUM], RslRlPpoCfg())
+    method._differentiate(next(method._batches()), 100.0)
+    before = gradients(method)
+    method._written_out.clip(0.5)
+    ours = gradients(method)
+    assert any(not torch.equal(ours[name], before[name]) for name in ours)
+    for network in (method.actor, method.critic):
+        for name, weight in network.named_parameters():
+            weight.grad.copy_(before[f"{'actor' if network is method.actor else 'critic'}.{name}"])
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 0.5)
+    torch.testing.assert_close(ours, gradients(method))

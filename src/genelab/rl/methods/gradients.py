@@ -72,8 +72,8 @@ class WrittenOut:
         self._actor, self._critic = Layers(method.actor.mlp), Layers(method.critic.mlp)
         self._gaussian: GaussianDistribution = method.actor.distribution
         (self._std_parameter,) = self._gaussian.parameters()
-        for weight in (*method.actor.parameters(), *method.critic.parameters()):
-            weight.grad = torch.zeros_like(weight)
+        self.gradients = [_in_one_piece(network) for network in (method.actor, method.critic)]
+        """Of all weights of the actor, and of the critic."""
 
     def prepare(self, batch: Any) -> None:
         """Normalise what the networks see: it is the same in all epochs."""
@@ -107,6 +107,11 @@ class WrittenOut:
         self._set_std_gradient(by_std, std)
         return losses, method.divergence(batch, (means[:size], std.expand(size, -1)))
 
+    def clip(self, norm: float) -> None:
+        """Make the gradients of each network as short as `norm`, if they are longer."""
+        for gradient in self.gradients:
+            gradient.mul_((norm / (gradient.norm() + 1e-6)).clamp_(max=1.0))
+
     def _std(self) -> Tensor:
         """The deviation of each action, (A,)."""
         if self._gaussian.std_type == "scalar":
@@ -119,6 +124,15 @@ class WrittenOut:
         low, high = self._gaussian.std_range if scalar else self._gaussian.log_std_range
         slope = slope if scalar else slope * std
         torch.mul(slope, (parameter >= low) & (parameter <= high), out=parameter.grad)
+
+
+def _in_one_piece(network: nn.Module) -> Tensor:
+    """The gradients of all weights, one after the other in memory."""
+    weights = list(network.parameters())
+    gradient = torch.zeros(sum(weight.numel() for weight in weights))
+    for weight, part in zip(weights, gradient.split([weight.numel() for weight in weights]), strict=True):
+        weight.grad = part.view_as(weight)
+    return gradient
 
 
 def _differentiated(loss: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, Tensor]:

@@ -242,13 +242,15 @@ class PPO(RslRlPPO, Method):
         share = 1.0 if self.peers is None else size / self._mini_batch
         losses, divergence = self._differentiate(batch, share)
         if self.peers is not None:
-            gradients = [w.grad for group in self.optimizer.param_groups for w in group["params"] if w.grad is not None]
             losses, divergence = {name: value.detach() * share for name, value in losses.items()}, divergence * share
-            self.peers.add_up([*gradients, *losses.values(), divergence])
+            self.peers.add_up([*self._gradients(), *losses.values(), divergence])
         if self.schedule == "adaptive":
             self._adapt_learning_rate(divergence)
-        clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
-        clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
+        if self._written_out is not None:
+            self._written_out.clip(self.max_grad_norm)
+        else:
+            clip_grad_norm_(self.actor.parameters(), self.max_grad_norm)
+            clip_grad_norm_(self.critic.parameters(), self.max_grad_norm)
         self.optimizer.step()
         return losses
 
@@ -278,6 +280,11 @@ class PPO(RslRlPPO, Method):
         self.optimizer.zero_grad()
         (loss if self.peers is None else loss * share).backward()
         return losses, divergence
+
+    def _gradients(self) -> list[Tensor]:
+        if self._written_out is not None:
+            return self._written_out.gradients
+        return [w.grad for group in self.optimizer.param_groups for w in group["params"] if w.grad is not None]
 
     @cached_property
     def _written_out(self) -> WrittenOut | None:

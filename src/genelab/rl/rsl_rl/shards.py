@@ -1,7 +1,6 @@
 """Rollouts of workers: the learner's side. They write into its storage, which is shared memory."""
 
 import shutil
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,12 +8,11 @@ import torch
 from genelab.core.errors import UserError
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.methods.base import Method, batch_of
+from genelab.rl.methods.peers import SHARED_MEMORY
 from genelab.rl.rsl_rl.learner import RslRlLearner
 from genelab.rl.rsl_rl.worker import part, tensors
 from genelab.rl.shards.crew import Crew
 from genelab.rl.shards.work import packed
-
-SHARED_MEMORY = Path("/dev/shm")
 
 
 class ShardedLearner(RslRlLearner):
