@@ -26,31 +26,25 @@ class Backend(Component):
     """``"module:Class"``."""
 
 
+_SUMMARIES = {
+    "rsl_rl": "PPO and SPO, with MLP, LSTM, GRU and convolutional policies",
+    "skrl": "PPO, A2C, SAC, TD3, DDPG, with an asymmetric critic",
+    "sb3": "PPO, A2C, SAC, TD3, DDPG, with HER and demonstrations",
+}
 BACKENDS = {
-    "rsl_rl": Backend(
-        name="rsl_rl",
-        target="genelab.rl.rsl_rl.learner:RslRlLearner",
-        agent_cfg="genelab.rl.cfg:RslRlOnPolicyRunnerCfg",
-        requires="rsl_rl",
-        install="pip install genelab",
-        summary="PPO and SPO, with MLP, LSTM, GRU and convolutional policies",
-    ),
-    "skrl": Backend(
-        name="skrl",
-        target="genelab.rl.skrl.learner:SkrlLearner",
-        agent_cfg="genelab.rl.cfg:SkrlAgentCfg",
-        requires="skrl",
-        install="pip install genelab[skrl]",
-        summary="PPO, A2C, SAC, TD3, DDPG, with an asymmetric critic",
-    ),
-    "sb3": Backend(
-        name="sb3",
-        target="genelab.rl.sb3.learner:Sb3Learner",
-        agent_cfg="genelab.rl.cfg:Sb3AgentCfg",
-        requires="stable_baselines3",
-        install="pip install genelab[sb3]",
-        summary="PPO, A2C, SAC, TD3, DDPG, with HER and demonstrations",
-    ),
+    name: Backend(
+        name=name,
+        target=f"genelab.rl.{name}.learner:{learner}",
+        agent_cfg=f"genelab.rl.cfg:{agent_cfg}",
+        requires=module,
+        install=f"pip install {package}",
+        summary=_SUMMARIES[name],
+    )
+    for name, learner, agent_cfg, module, package in (
+        ("rsl_rl", "RslRlLearner", "RslRlOnPolicyRunnerCfg", "rsl_rl", "genelab"),
+        ("skrl", "SkrlLearner", "SkrlAgentCfg", "skrl", "genelab[skrl]"),
+        ("sb3", "Sb3Learner", "Sb3AgentCfg", "stable_baselines3", "genelab[sb3]"),
+    )
 }
 
 
@@ -68,7 +62,6 @@ def unit_of(backend: str | None) -> str:
 
 
 def stored_agent_cfg(data: Any) -> Any:
-    """An agent config from a file."""
     if not isinstance(data, dict) or CLASS_KEY not in data:
         raise UserError("it is no agent config: it does not say its class")
     agent_cfg = from_dict(Any, data, "agent")
