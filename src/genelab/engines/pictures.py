@@ -84,7 +84,10 @@ class Painter:
         self._model = model
         self._size = (height, width)
         self._renderer: mujoco.Renderer | None = None
-        self._terrain = _large_terrain(model)
+        static = np.flatnonzero((model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD) & (model.geom_bodyid == 0)).tolist()
+        large = (geom for geom in static if (model.hfield_size[model.geom_dataid[geom], :2] > AROUND).all())
+        self._terrain = next(large, None)
+        """The static geom with a height field of which only a part is to be drawn."""
         self.centre = np.full(2, np.inf)
         """Where on the terrain the middle of the part is that is drawn."""
 
@@ -105,7 +108,6 @@ class Painter:
         return renderer.render()
 
     def close(self) -> None:
-        """Free the renderer."""
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
@@ -143,9 +145,3 @@ class Painter:
         model.hfield_size[k, :2] = (count - 1) / 2 * step
         self.centre = model.geom_pos[geom, :2] - half + (first + (count - 1) / 2) * step
         return self._use(model)
-
-
-def _large_terrain(model: mujoco.MjModel) -> int | None:
-    """The static geom with a height field of which only a part is to be drawn."""
-    static = np.flatnonzero((model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD) & (model.geom_bodyid == 0)).tolist()
-    return next((geom for geom in static if (model.hfield_size[model.geom_dataid[geom], :2] > AROUND).all()), None)

@@ -162,10 +162,9 @@ class Entity:
 
     def site_pos(self, sites: slice | Tensor) -> Tensor:
         """(N, S, 3) positions of sites in the world frame."""
-        return self._engine.derived(f"{self.name}/site_pos", self._site_pos)[:, sites]
-
-    def _site_pos(self) -> Tensor:
-        return (self._at_sites(self._engine.body_pos) + self._site_offset).permute(2, 0, 1)
+        engine = self._engine
+        found = engine.derived(f"{self.name}/site_pos", lambda: self._at_sites(engine.body_pos) + self._site_offset)
+        return found.permute(2, 0, 1)[:, sites]
 
     def site_lin_vel(self, sites: slice | Tensor) -> Tensor:
         """(N, S, 3) velocities of sites in the world frame."""

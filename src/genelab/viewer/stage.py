@@ -23,7 +23,6 @@ NEAR = 9.0
 FORCE_M = 0.4
 """Length of the arrow of a force as large as the weight of everything, metres."""
 COMMAND, FORCE, SCAN, GROUND = (38, 178, 76), (220, 60, 50), (30, 110, 200), (165, 172, 180)
-"""Colours."""
 ROOT = "/worlds"
 GROUPS = 3
 """Geoms of the first groups are shown, as MuJoCo's own viewer does."""
@@ -131,10 +130,7 @@ def _colour(model: mujoco.MjModel, geom: int) -> Colour:
 
 
 class Stage:
-    """Draws the state of a session into a viser scene.
-
-    The camera is the visitor's. To follow a robot, everything else is moved instead, so that nobody's view is touched.
-    """
+    """Draws a session into a viser scene. To follow a robot, all else moves: the camera is the visitor's."""
 
     def __init__(self, scene: Any, session: Session):
         self._scene, self._session, env = scene, session, session.env
@@ -177,7 +173,8 @@ class Stage:
                 handle.batched_positions, handle.batched_wxyzs = pos[:, part.body], quat[:, part.body]
         robots, tops = pos[:, self._middle, :2], pos[..., 2].max(axis=1)
         if self._session.follow and self._session.world < n:
-            self._root.position = (*-robots[self._session.world], -self._ground_at(robots[self._session.world]))
+            below = torch.tensor((*robots[self._session.world], 0.0), device=self._session.env.device)
+            self._root.position = (*-robots[self._session.world], float(self._session.env.height_above_ground(below)))
         for label, place, top in zip(self._labels, robots, tops, strict=False):
             label.position = (*place, top + 0.25)
         self._show_ground(robots)
@@ -202,10 +199,6 @@ class Stage:
         look = {"batched_colors": tuple(round(255 * value) for value in colour), "lod": "off", "side": "double"}
         look["opacity"] = opacity if opacity < 1.0 else None
         return self._scene.add_batched_meshes_simple(name, *part.mesh, turned, self._offsets, **look)
-
-    def _ground_at(self, place: np.ndarray) -> float:
-        terrain = self._session.env.terrain
-        return 0.0 if terrain is None else float(terrain.height(torch.tensor(place, device=self._session.env.device)))
 
     def _show_ground(self, robots: np.ndarray) -> None:
         """Send the squares of height fields that came near a robot. They stay."""

@@ -108,11 +108,7 @@ def _humanoid(iterations: int) -> dict[str, Any]:
     return cpu(iterations, squashed=False, fallen=0.9, **ppo) | nets | {"agent.actor.distribution.init_std": 0.2}
 
 
-def _point_mass() -> dict[str, Any]:
-    std = {"agent.actor.distribution.state_dependent": True, "agent.actor.distribution.init_std": 0.5}
-    return cpu(325, worlds=2048, squashed=False, restart_every=3.0, gamma=0.99, entropy_coef=0.0005) | std
-
-
+_STD = {"agent.actor.distribution.state_dependent": True, "agent.actor.distribution.init_std": 0.5}
 _NEAR = RewardTermCfg(acrobot.near_target, weight=2.0, params={"margin": 1.0})
 _CALM = RewardTermCfg(cartpole.calm, weight=0.5)
 _FAST = RewardTermCfg(finger.spinning, weight=1.0, params={"rate": 40.0, "margin": 40.0})
@@ -137,7 +133,7 @@ CPU = {
     "HumanoidWalk": _humanoid(600),
     "HumanoidRun": _humanoid(600),
     "PendulumSwingup": cpu(500, repeat=2, restart_every=4.0, afar=_HIGH),
-    "PointMass": _point_mass(),
+    "PointMass": cpu(325, worlds=2048, squashed=False, restart_every=3.0, gamma=0.99, entropy_coef=0.0005) | _STD,
     "ReacherEasy": _reach(0.06),
     "ReacherHard": _reach(0.025),
     "SwimmerSwimmer6": cpu(500),
