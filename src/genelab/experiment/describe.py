@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 from genelab.core.overrides import configs, leaves, show, type_name, variants
@@ -55,22 +56,21 @@ def overridable(setup: Setup) -> Table:
     return Table(("path", "type", "range", "value"), rows, "overrides")
 
 
-def _with_units(env: ManagerBasedRlEnv) -> list[Table]:
+def _with_units(env: ManagerBasedRlEnv) -> Iterator[Table]:
     """The tables of the managers, with what observations, actions and commands are measured in."""
     units: dict[str, list[Any]] = {
         group.table().title: [numbers_of(env, term)["unit"] for term in group.cfg.terms.values()]
         for group in env.observation_manager.groups.values()
     }
     units["commands"] = [command_word(term).unit for term in env.cfg.commands.values()]
-    actions, tables = env.action_manager.terms.values(), []
+    actions = env.action_manager.terms.values()
     for table in env.tables():
         if table.title in units:
             table = table.with_column("size", "unit", units[table.title])
         elif table.title == "actions":
             table = table.with_column("size", "range", [f"±{term.cfg.clip:g}" for term in actions])
             table = table.with_column("range", "unit of control", [term.unit for term in actions])
-        tables.append(table)
-    return tables
+        yield table
 
 
 def _times(cfg: ManagerBasedEnvCfg) -> Table:

@@ -1,6 +1,6 @@
 """Curves over seeds: one mean, one band, and the seeds themselves; and the figures they are drawn in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,21 +54,19 @@ def learning_curves(entries: Sequence[Entry]) -> Section:
     return Section("curves", "Learning curves", {"axes": by_axis, "legend": legend(entries)})
 
 
-def small_multiples(entries: Sequence[Entry]) -> list[Section]:
+def small_multiples(entries: Sequence[Entry]) -> Iterator[Section]:
     """Every other metric, grouped by the word before the slash."""
     grouped: dict[str, list[str]] = {word: [] for word in GROUPS}
     for key in unique(key for entry in entries for run in entry.runs for row in run.rows for key in row):
         if key not in NOT_PLOTTED:
             word = key.partition("/")[0] if "/" in key else HOME.get(key, "run")
             grouped.setdefault(word, []).append(key)
-    sections = []
     for word, keys in grouped.items():
         title, explanation = GROUPS.get(word, (word.replace("_", " ").capitalize(), ""))
         drawn = [figure(entries, k.removeprefix(f"{word}/"), of_metric(k, "steps"), SMALL, key=k) for k in keys]
         if figures := [one for one in drawn if one is not None]:
             data = {"explanation": explanation, "legend": legend(entries, lines=False), "figures": figures}
-            sections.append(Section("metrics", title, data, anchor=f"metrics-{word}"))
-    return sections
+            yield Section("metrics", title, data, anchor=f"metrics-{word}")
 
 
 def figure(

@@ -2,13 +2,11 @@
 
 A directory is one entry: a run (it holds run.json), or the parent of the same run with several seeds
 (it holds ``seed_<S>/run.json``). What cannot be read is left out and said so in the entry's notes.
-
-The tables below say what the files of a run hold: the entries that are read and their types.
 """
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -125,7 +123,6 @@ class RunData:
         return [value for row in self.rows if (value := finite(row.get(key))) is not None]
 
     def last(self, key: str) -> float | None:
-        """The newest value of a metric."""
         return next(reversed(self.values(key)), None)
 
 
@@ -143,7 +140,6 @@ class Entry:
 
     @property
     def task(self) -> str:
-        """The task id."""
         return ", ".join(unique(str(run.meta.get("task", "unknown task")) for run in self.runs))
 
     @cached_property
@@ -230,17 +226,15 @@ def _read_lines(path: Path, notes: list[str], meta: dict[str, Any]) -> list[dict
     return records
 
 
-def _labels(paths: list[Path]) -> list[str]:
+def _labels(paths: list[Path]) -> Iterator[str]:
     """The shortest ends of the paths that tell them apart. A seed is named together with its parent."""
-    labels = []
     for path in paths:
         parts = path.parts
         length = 2 if path.name.startswith("seed_") else 1
         others = [other.parts for other in paths if other != path]
         while length < len(parts) and any(other[-length:] == parts[-length:] for other in others):
             length += 1
-        labels.append("/".join(parts[-length:]))
-    return labels
+        yield "/".join(parts[-length:])
 
 
 def _seed_order(directory: Path) -> tuple[int, str]:
