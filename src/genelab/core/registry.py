@@ -15,8 +15,6 @@ from typing import Any
 
 from genelab.core.errors import UserError, require_known
 
-ENTRY_POINT_GROUP = "genelab.tasks"
-
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSpec:
@@ -133,9 +131,7 @@ class Component:
     target: str
     """``"module:Class"``."""
     requires: str
-    """The module that must be importable."""
     install: str
-    """The command that installs it."""
     summary: str
 
     @property
@@ -160,7 +156,7 @@ def _load_plugins() -> None:
     if _plugins_loaded:
         return
     _plugins_loaded = True
-    for entry_point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+    for entry_point in importlib.metadata.entry_points(group="genelab.tasks"):
         try:
             offer: Callable[[], Iterable[TaskSpec]] = entry_point.load()
             for spec in offer():

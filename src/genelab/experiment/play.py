@@ -28,9 +28,6 @@ from genelab.viewer.server import PageServer
 from genelab.viewer.session import Session
 from genelab.viewer.web import Curves, WebViewer
 
-PROFILED = 20
-"""Functions that a profile lists."""
-
 
 @dataclass(frozen=True)
 class PlayRequest:
@@ -47,7 +44,6 @@ class PlayRequest:
     page: PageServer | None = None
     """Shows the worlds if ``env.simulation.vis`` is true; None: a window does."""
     prof: bool = False
-    """Say where the time went."""
 
 
 class ZeroPolicy(Policy):
@@ -89,10 +85,7 @@ def run_playback(request: PlayRequest, say: Say = print) -> int:
 
 
 def _resolve(request: PlayRequest, agent: str, say: Say) -> tuple[Setup, dict[str, Any] | None]:
-    """The configs to play in, and the checkpoint of the trained policy if there is one.
-
-    On a page agents can be exchanged, so its worlds are those of the trained policy, whoever acts first.
-    """
+    """Configs, and the trained policy's checkpoint if there is one: its worlds serve all agents of a page."""
     if agent == "trained" or request.page is not None:
         try:
             path = request.checkpoint or find_checkpoint(None, request.task, say)
@@ -165,7 +158,7 @@ def show(session: Session, request: PlayRequest, say: Say, curves: Curves = dict
 def _profile_table(profile: cProfile.Profile, steps: int) -> Table:
     """Where the time went: the functions that took longest, with all that they called."""
     stats: dict[Any, Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
-    longest = sorted(stats.items(), key=lambda item: -item[1][3])[:PROFILED]
+    longest = sorted(stats.items(), key=lambda item: -item[1][3])[:20]
     rows = [
         (f"{Path(file).stem}.{name}", calls, f"{own:.3f}", f"{total:.3f}", f"{1e3 * total / max(1, steps):.3f}")
         for (file, _, name), (_, calls, own, total, _) in longest

@@ -9,8 +9,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-_RL_PACKAGES = ("rsl-rl-lib", "tensordict", "skrl", "stable-baselines3")
-_PACKAGES = ("genelab", "torch", "mujoco", "numpy", "gymnasium", *_RL_PACKAGES)
+_PACKAGES = (
+    "genelab",
+    "torch",
+    "mujoco",
+    "numpy",
+    "gymnasium",
+    "rsl-rl-lib",
+    "tensordict",
+    "skrl",
+    "stable-baselines3",
+)
 
 
 def stamp(*more: str) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from genelab.experiment.setup import Say, evaluation_cfg
 from genelab.rl.backends import unit_of
 from genelab.rl.evaluator import RandomPolicy, evaluate
 
-BASELINE_WORLDS = 64
 BASELINE_SEED = 0
 MAY_DIFFER = {"agent.seed", "agent.max_iterations", "env.simulation.threads"}
 """What runs of one training may have each to itself."""
@@ -95,7 +94,7 @@ def measure_baseline(directory: Path) -> dict[str, float]:
     run = Run.open(directory)
     trained, _ = run.configs()
     cfg = evaluation_cfg(run.meta["task"], run.meta["env_changes"], trained.simulation)
-    cfg.num_envs = BASELINE_WORLDS
+    cfg.num_envs = 64
     env = ManagerBasedRlEnv(cfg, seed=BASELINE_SEED)
     metrics = evaluate(env, RandomPolicy(env, BASELINE_SEED), 1, seed=BASELINE_SEED)["metrics"]
     env.close()

@@ -27,7 +27,6 @@ from genelab.rl.checkpoint import INFO_KEY
 from genelab.rl.evaluator import plan
 
 JSON_FILE, PAGE_FILE = "sim2sim.json", "sim2sim.html"
-MAX_WORLDS = 64
 UNUSED = {
     "env.num_envs": "a comparison takes its number of worlds from --episodes",
     "env.simulation.engine": "the engines come from --engines",
@@ -91,7 +90,7 @@ class _Lab:
 
     def __init__(self, request: Sim2SimRequest, path: Path, say: Say):
         self._request, self._path, self._say = request, path, say
-        self._protocol = plan(request.episodes, MAX_WORLDS)
+        self._protocol = plan(request.episodes, num_envs=64)
         self._cfg, self._checkpoint = self._resolve(path)
         infos = self._checkpoint[INFO_KEY]
         trained_in = infos.get("engine")
