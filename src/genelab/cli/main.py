@@ -44,7 +44,6 @@ COMMANDS: list[tuple[str, str, Callable[..., Any]]] = [
 ]
 """The panel of the help that a command stands in, its name, and what it does."""
 WITH_OVERRIDES = {"info", "play", "train", "eval", "export", "probe", "sim2sim", "collect"}
-"""Commands that take dotted config overrides."""
 OVERRIDES_HINT = "Options with a dot, such as --env.num_envs 8, set config values ('genelab info TASK --overrides')."
 
 for _panel, _name, _function in COMMANDS:
@@ -98,7 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line and return the exit code."""
     allow_all_text()
     try:
         words, overrides = split_overrides(arguments)

@@ -32,12 +32,10 @@ def option(help: str, *flags: str, panel: str | None = None, complete: Complete 
 
 
 def preset(help: str) -> Any:
-    """The option for the name of a preset."""
     return option(help, complete=lambda: sorted({"auto", *(n for t in tasks().values() for n in t.preset_names())}))
 
 
 def backend(help: str) -> Any:
-    """The option for the name of an RL library."""
     return option(help, complete=lambda: list(BACKENDS))
 
 

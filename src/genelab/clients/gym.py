@@ -102,10 +102,7 @@ class GymVectorEnv(VectorEnv):
         self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=self.env.device)
 
     def reset(self, *, seed: Seeds = None, options: Infos | None = None) -> tuple[Observation, Infos]:
-        """Start new episodes, everywhere or where the option ``reset_mask`` says so.
-
-        Worlds have no seeds of their own: one seed, or one made from all that are given, fixes them together.
-        """
+        """Start new episodes, or those of the option ``reset_mask``. Seeds of worlds become one, which fixes all."""
         for name in options or {}:
             require_known("option of reset", name, [RESET_MASK])
         mask = (options or {}).get(RESET_MASK)

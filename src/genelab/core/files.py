@@ -115,7 +115,6 @@ def checksum(record: dict[str, Any]) -> str:
 
 
 def sealed(record: dict[str, Any]) -> dict[str, Any]:
-    """`record` with its checksum."""
     return {**record, KEY: checksum(record)}
 
 
@@ -144,7 +143,6 @@ def check_archive(path: Path) -> None:
 
 
 def file_sha256(path: Path) -> str:
-    """sha256 of a whole file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -187,10 +185,7 @@ def parse_json(text: str) -> Any:
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a file with one per line; none if there is no such file.
-
-    A last line without an end is left out: a process was killed while it wrote it.
-    """
+    """The records of a file with one per line, none without a file. A last line that was cut off is left out."""
     if not path.exists():
         return []
     try:

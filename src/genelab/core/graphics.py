@@ -11,7 +11,6 @@ from genelab.core.errors import UserError, reason
 
 VARIABLE = "MUJOCO_GL"
 OFF = ("disable", "disabled", "off", "false", "0")
-"""Values that switch OpenGL off."""
 
 
 def has_display() -> bool:

@@ -71,18 +71,12 @@ def configs(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def apply(roots: dict[str, Any], overrides: Iterable[tuple[str, Any]]) -> list[Change]:
-    """Set each dotted path of `overrides` in `roots` (e.g. ``{"env": …, "agent": …}``), in order.
-
-    Values are strings as typed by a user, or ready values. Returns the changes, equal values included.
-    """
+    """Set dotted paths in `roots` (``{"env": …}``) to typed texts or ready values. Returns changes, also to equals."""
     return [_set(roots, path, value) for path, value in overrides]
 
 
 def validate(tree: Any) -> None:
-    """Check every value below `tree` by the rules declared beside it, then call ``validate()`` where a config has it.
-
-    What ``validate()`` raises begins with a field; it gets its path.
-    """
+    """Check all values below `tree` by their rules, then call ``validate()`` of configs; its errors get their path."""
     for leaf in leaves(tree):
         ranges.check(leaf.path, leaf.value, leaf.type)
     for path, config in configs(tree):
@@ -114,10 +108,7 @@ def coerce(value: Any, declared: Any, path: str) -> Any:
 
 
 def fit(value: Any, declared: Any, typed: bool = False) -> Any:
-    """`value` as the first alternative of a type that it fits, or a `ValueError`.
-
-    Whole numbers can become floats. If a user has `typed` it, a text can become whatever it spells.
-    """
+    """`value` as the first alternative of a type that it fits, or a `ValueError`. A `typed` text is what it spells."""
     for option in sorted(members(declared), key=lambda member: _TRIED.get(member, 4)):
         try:
             return _fit_one(value, option, typed)
@@ -237,10 +228,7 @@ def _children(node: Any) -> dict[str, Any]:
 
 
 def _child_type(node: Any, name: str, declared: Any = Any) -> Any:
-    """The declared type of a child; where nothing is declared, the type of its present value.
-
-    The parameters of a term have types by their names, from the signature of its function.
-    """
+    """The declared type of a child, of parameters by their function's signature, else the type of its present value."""
     if dataclasses.is_dataclass(node):
         if name == "params" and hasattr(node, "param_types"):
             return node.param_types()  # type: ignore[attr-defined]

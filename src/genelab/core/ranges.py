@@ -30,7 +30,6 @@ class Range:
     open_low: bool = False
     """Whether `low` itself is too low."""
     infinite: bool = False
-    """Whether infinity is allowed."""
 
     def fault(self, value: Any) -> str | None:
         """What a value must be and is not."""
@@ -82,7 +81,6 @@ NonNegative = Annotated[float, Range(0)]
 Share = Annotated[float, Range(0, 1)]
 """A part of a whole, or a probability."""
 Interval = Annotated[tuple[float, float], Rising()]
-"""A lower and an upper end."""
 PositiveInterval = Annotated[tuple[Positive, Positive], Rising()]
 NonNegativeInterval = Annotated[tuple[NonNegative, NonNegative], Rising()]
 Seconds = Annotated[float, Range(0, 1e6, open_low=True)]
@@ -93,7 +91,6 @@ CountOrZero = Annotated[int, Range(0, 1_000_000_000)]
 Size = Annotated[int, Range(1, 8192)]
 """Units of a layer."""
 Sizes = Annotated[tuple[Size, ...], NotEmpty(64)]
-"""Units of each of some layers."""
 Threads = Annotated[int, Range(0, 1024)]
 Seed = Annotated[int, Range(0, 2**32 - 1)]
 """What every library accepts as a seed."""

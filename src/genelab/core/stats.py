@@ -1,7 +1,4 @@
-"""Means with confidence intervals, and tests of paired differences.
-
-scipy takes a while to import, and most commands need no statistics: it is imported where it is used.
-"""
+"""Means with confidence intervals, and tests of paired differences. scipy, slow to import, is imported on use."""
 
 import math
 from collections.abc import Sequence
@@ -77,10 +74,7 @@ def interquartile_mean(values: Sequence[float], seed: int = 0) -> tuple[float, t
 
 
 def permutation_p(differences: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> float:
-    """Two-sided p-value of a mean difference, if either engine could as well have been the other.
-
-    The sign of each difference is flipped: all 2^n ways where that is no more than `resamples`, else a sample of them.
-    """
+    """Two-sided p-value of a mean difference with signs flipped: all 2^n ways, or a sample of `resamples` of them."""
     from scipy.stats import permutation_test
 
     test = permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=resamples, rng=seed)
@@ -106,9 +100,6 @@ def mcnemar_p(only_first: int, only_second: int) -> float:
 
 
 def tost_p(means: np.ndarray, margin: float) -> float:
-    """P-value of two one-sided tests on bootstrap means: that the difference is at least `margin`, either way.
-
-    Below 0.05 the difference is shown to be smaller than the margin; the 90 % interval then lies within it.
-    """
+    """P-value of two one-sided tests on bootstrap means: below 0.05 the difference is shown to be within the margin."""
     worse = max(int((means <= -margin).sum()), int((means >= margin).sum()))
     return (worse + 1) / (len(means) + 1)

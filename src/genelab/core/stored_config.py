@@ -91,10 +91,7 @@ def _misfit(path: str, reason: str) -> UserError:
 
 
 def stored(record: Any, name: str, declared: Any, label: str = "") -> Any:
-    """A field of a record, as the type that is declared for it. A `UserError` that begins with the label if it is not.
-
-    JSON has types: unlike on a command line, "3" is no number in it.
-    """
+    """A field of a record as its declared type, or a `UserError` that begins with the label: "3" is no number here."""
     path = f"{label}: '{name}'" if label else f"'{name}'"
     _require_record(record, label)
     if name not in record:
@@ -109,10 +106,7 @@ def stored(record: Any, name: str, declared: Any, label: str = "") -> Any:
 def check_record(
     label: str, record: Any, fields: Mapping[str, Any], required: Iterable[str] = (), complete: bool = False
 ) -> dict[str, Any]:
-    """The declared fields that a record has, as their types. A `UserError` that begins with the label if one is not.
-
-    Fields that are not declared are not looked at; if the declaration is `complete`, they are errors.
-    """
+    """The declared fields that a record has, as their types, or a `UserError`; other fields are one if `complete`."""
     _require_record(record, label)
     for name in record if complete else ():
         if name not in fields:
@@ -143,10 +137,7 @@ def config_class(reference: Any, expected: tuple[type, ...] = ()) -> type:
 
 
 def function(reference: Any, metadata: Any, returns: Any = Any) -> Callable[..., Any]:
-    """The function, or class of a term, that a file names for a config field with this metadata (`takes`).
-
-    If the field's type says what is returned, the function must say it too.
-    """
+    """The function or term class that a file names for a config field with this metadata (`takes`) and return type."""
     target = _definition(reference)
     names = metadata.get(_TAKES, ())
     found = [name.strip("_") for name in inspect.signature(target).parameters][: len(names)]

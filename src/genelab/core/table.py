@@ -98,10 +98,7 @@ def terminal_width() -> int | None:
 
 
 def _widths(columns: list[tuple[str, ...]], room: int) -> list[int]:
-    """Widths of columns that fit into a terminal: the widest give way first, and words break last.
-
-    Names, in the first column, stay whole so that they can be copied, unless that leaves no room for the rest.
-    """
+    """Widths of columns that fit into a terminal: the widest give way first, names in the first one and words last."""
     widths, room = [max(map(len, column)) for column in columns], room - GAP * (len(columns) - 1)
     words = [max((len(word) for text in column for word in text.split()), default=0) for column in columns]
     giving = range(1 if len(columns) > 1 and widths[0] <= NAMES_SHARE * room else 0, len(columns))

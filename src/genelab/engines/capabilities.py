@@ -19,7 +19,6 @@ class Capabilities:
     model_fields: frozenset[str] = frozenset(MODEL_FIELDS)
     """Which of `MODEL_FIELDS` can differ between worlds."""
     rays: bool = True
-    """Whether `ray` can be asked."""
     model_sensors: bool = True
     """Whether sensors of a model, such as an IMU, can be read."""
 

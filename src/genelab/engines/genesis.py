@@ -154,10 +154,7 @@ class GenesisEngine(Engine):
         self._state_changed(torch.arange(self.num_envs, device=self.device))
 
     def _set_actuators(self) -> None:
-        """Every actuator as the affine law force = gain ctrl + bias, of which servos and motors are cases.
-
-        Genesis has one such law per degree of freedom, and measures positions from the joint's reference.
-        """
+        """Every actuator as force = gain ctrl + bias, Genesis's law per degree of freedom, from a joint's reference."""
         model, dofs = self.model, self._solver.dyn_info.dofs
         joint = model.actuator_trnid[:, 0]
         self._act_dofs = self._loaded.dofs[model.jnt_dofadr[joint]]

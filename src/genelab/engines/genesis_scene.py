@@ -65,10 +65,7 @@ _EMPTY_WORLD = SimpleNamespace(name="world", idx=0, is_fixed=True, geoms=())
 
 
 class LoadedScene:
-    """A built Genesis scene and where the parts of the compiled model are in its arrays.
-
-    Joints and bodies are found by their names, and geoms by their bodies; a missing or an extra one is an error.
-    """
+    """A built Genesis scene, and where the parts of the compiled model, found by name or body, are in its arrays."""
 
     def __init__(self, model: mujoco.MjModel, device: str, scene: gs.Scene, entity: Any, terrains: dict[int, Any]):
         def ids(values: list[int]) -> Tensor:

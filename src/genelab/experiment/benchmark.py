@@ -205,9 +205,6 @@ def _difference(values: tuple[float, float], tolerance: float, ci95: float, less
 
 
 def _chance_of_drop(rates: tuple[float, float], counts: tuple[int, int]) -> float:
-    """How much a rate drops by chance: Newcombe's interval, from the lower end of the first to the upper of the second.
-
-    Intervals of each alone are Wilson's, which have a width where all episodes succeeded, too.
-    """
+    """How much a rate drops by chance: Newcombe's interval, from Wilson's of each, which has a width at 0 and 1 too."""
     (before, now), (many, few) = rates, counts
     return math.hypot(before - wilson(before, many)[0], wilson(now, few)[1] - now)

@@ -41,7 +41,6 @@ class ExportRequest:
 
     @property
     def path(self) -> Path:
-        """Where the policy goes."""
         return self.out or Path(f"policy{exporter.SUFFIXES[self.format][0]}")
 
 

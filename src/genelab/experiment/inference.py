@@ -1,7 +1,4 @@
-"""A trained policy in an environment it fits, from a checkpoint alone; and what a training is to begin with.
-
-Small trained policies come with the package, beside the suite and reference of the regression gate.
-"""
+"""A trained policy in an environment it fits, from a checkpoint alone; and what a training is to begin with."""
 
 from contextlib import closing, suppress
 from importlib.resources import files
@@ -33,11 +30,7 @@ def setup_policy(
     unused: dict[str, str] | None = None,
     say: Say = print,
 ) -> tuple[Setup, InferenceSetup, dict[str, Any]]:
-    """The task's play environment with the changes the policy was trained with, and the policy of a checkpoint.
-
-    Networks are built from the config in the checkpoint, so agent overrides have no place here. Returns the setup, the
-    environment with its policy, and what the checkpoint says about its origin.
-    """
+    """Setup, play environment and policy of a checkpoint, with the changes it was trained with, and its origin."""
     setup, checkpoint = resolve_policy(task, path, overrides, unused=unused, say=say)
     setup.env_cfg.num_envs = num_envs
     env = ManagerBasedRlEnv(setup.env_cfg, seed=seed)

@@ -1,7 +1,4 @@
-"""Where commands run: a launcher gets a command and the directory it works in, and reports back when it has ended.
-
-Here these are processes on this machine, in `cluster` those of a cluster. What to run, in which order, is not known.
-"""
+"""Where commands run: a launcher gets a command and the directory it works in, and reports back when it has ended."""
 
 import os
 import signal
@@ -44,10 +41,7 @@ class Watch:
 
 
 class LocalProcesses:
-    """Processes on this machine, each with a log beside its directory.
-
-    What an earlier process left behind and still trains in a directory is waited for, not started again.
-    """
+    """Processes on this machine, each with a log beside its directory. What an earlier one trains is waited for."""
 
     def __init__(self, threads: int | None = None):
         """`threads`: of each process; None leaves it all cores."""

@@ -10,11 +10,7 @@ from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 
 
 class PairedEnv(ManagerBasedRlEnv):
-    """Worlds whose episode has ended are left to themselves until the next `reset`.
-
-    So nothing random depends on how an episode went: with the same seed, every engine draws the same noise, commands
-    and pushes at the same steps, also after one of them has let a robot fall.
-    """
+    """Worlds that have ended wait for the next `reset`: so every engine draws the same noise, commands and pushes."""
 
     def __init__(self, cfg: ManagerBasedRlEnvCfg, seed: int = 0):
         super().__init__(dataclasses.replace(cfg, auto_reset=False), seed)

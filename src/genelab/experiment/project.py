@@ -13,10 +13,7 @@ SUFFIX = ".tmpl"
 
 
 def new_project(name: str, into: Path = Path(), package: str | None = None, task_id: str | None = None) -> Path:
-    """Write the project `name` below a directory; returns where it is. Nothing that exists is touched.
-
-    The package is called as the project is, and the task after the package, unless they get names of their own.
-    """
+    """Write the project `name`, with package and task named after it by default, below a directory; returns where."""
     package, target = package or name.replace("-", "_"), into / name
     if not re.fullmatch(r"[\w.-]*\w", name):
         raise UserError(f"'{name}' is no name for a directory: use letters, digits, '_' and '-', such as 'my_arm'")

@@ -29,10 +29,7 @@ def started() -> int | None:
 
 
 def gather(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any, command: list[str]) -> None:
-    """Bring together the learners that a config asks for. Returns in the first one only, or if there is but one.
-
-    `command` is what to start the others with, unless torchrun started them.
-    """
+    """Bring the learners of a config together, by torchrun or `command`. Returns in the first only, or if alone."""
     count, here = agent_cfg.rollout.learners, started()
     if here is not None and here != count:
         raise UserError(f"agent.rollout.learners is {count}, and torchrun started {here} processes")

@@ -46,7 +46,6 @@ class TrainRequest:
     checkpoint: Path | None = None
     command: str = ""
     evaluation: EvalSettings | None = None
-    """Evaluate during training, if given."""
     logger: str = "tensorboard"
     """Where metrics go besides metrics.jsonl: ``wandb`` is beside TensorBoard."""
 

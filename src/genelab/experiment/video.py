@@ -47,7 +47,6 @@ class VideoWriter:
         self._stream.send(np.ascontiguousarray(frame).tobytes())
 
     def close(self) -> None:
-        """Finish the file."""
         if self._stream is not None:
             self._stream.close()
             self._partial.replace(self.path)

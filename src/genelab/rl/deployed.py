@@ -113,10 +113,7 @@ class Convolutional(Deployed):
 
 
 class Held(Deployed):
-    """A module without state of its own that acts every `repeat` control steps, from the start of an episode on.
-
-    In between, the action is held. The state is that action, and for how many control steps it has been held.
-    """
+    """Acts with a stateless module every `repeat` control steps. The state is the action held since, and how long."""
 
     def __init__(self, module: Deployed, actions: int, repeat: int):
         super().__init__(module.obs_groups, module.obs_dim)

@@ -31,10 +31,8 @@ class EvalCallback:
         self._env = ManagerBasedRlEnv(env_cfg, seed=settings.seed)
         directory = run.directory
         self._lines = read_iterations(directory / EVALUATIONS_FILE)
-        """What evaluations.jsonl holds."""
         best = directory / BEST_META_FILE
         self._best = stored(read_json(best), "return_mean", float, f"'{best}'") if best.exists() else -math.inf
-        """The highest return so far."""
 
     def __call__(self, learner: Learner) -> None:
         if not passed(self._settings.every, learner.previous, learner.iteration):

@@ -26,10 +26,7 @@ class EvalPlan(NamedTuple):
 
 
 def plan(episodes: int, num_envs: int) -> EvalPlan:
-    """The smallest equal quota that reaches `episodes` with at most `num_envs` worlds, on as few worlds as that needs.
-
-    100 episodes on at most 64 worlds: 50 worlds with 2 episodes each.
-    """
+    """The smallest equal quota for `episodes` in at most `num_envs` worlds: 100 in 64 are 2 in each of 50 worlds."""
     if episodes < 1 or num_envs < 1:
         raise UserError(f"an evaluation needs at least one episode and one world, not {episodes} and {num_envs}")
     quota = math.ceil(episodes / num_envs)

@@ -9,8 +9,6 @@ of it.
 TorchScript keeps the state inside, for one robot, and has ``reset()``; it takes ``obs``, and a list of images if the
 policy sees any. ONNX has images and states as ports: ``obs``, image groups, ``h_in``, ``c_in`` to ``actions``,
 ``h_out``, ``c_out``; states are (layers, batch, hidden) and zero at the start of an episode.
-
-Whether an export does what the policy does is checked on the same observations of a real rollout.
 """
 
 import copy
@@ -218,10 +216,7 @@ class Recording:
 
 @torch.no_grad()
 def record(env: ManagerBasedRlEnv, policy: Policy, steps: int, seed: int = 0) -> Recording:
-    """Let a policy act, and keep its observations as sensors would give them.
-
-    All worlds start anew half-way, so that every recording shows whether recurrent states are forgotten in time.
-    """
+    """What sensors show a policy that acts. All start anew half-way, to show that recurrent states are forgotten."""
     obs, images, starts, actions = [], [], [], []
     flat_groups, image_groups = policy.deployed.obs_groups, policy.deployed.image_groups
     with env.observation_manager.raw((*flat_groups, *image_groups)) as groups:

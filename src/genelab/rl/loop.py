@@ -28,9 +28,7 @@ class Learner(ABC):
     """Trains in a run, one iteration at a time. Without `training` it only needs what a policy needs."""
 
     checkpoint_name: ClassVar[str] = "model_{}.pt"
-    """File name of the checkpoint of an iteration."""
     final_name: ClassVar[str] = "model_final.pt"
-    """File name of the last checkpoint."""
 
     def __init__(
         self,

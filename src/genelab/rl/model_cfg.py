@@ -24,7 +24,6 @@ class RslRlDistributionCfg:
     state_dependent: bool = False
     """Let the network output the standard deviation too."""
     std_range: PositiveInterval = (1e-6, 1e6)
-    """Bounds on the standard deviation."""
     final_std: StandardDeviation | None = None
     """Let the upper bound fall linearly from `init_std` to this: what is evaluated does not explore, and a robot may
     move otherwise without its noise."""
@@ -131,7 +130,6 @@ class RslRlCnnModelCfg(RslRlModelCfg):
     """An MLP behind convolutions of the observation groups that are images."""
 
     channels: Annotated[tuple[Annotated[int, Range(1, 1024)], ...], NotEmpty(16)] = (16, 32)
-    """Output channels of each convolution."""
     kernel_sizes: Annotated[tuple[Annotated[int, Range(1, 64)], ...], NotEmpty(16)] = (5, 3)
     strides: Annotated[tuple[Annotated[int, Range(1, 64)], ...], NotEmpty(16)] = (2, 2)
 

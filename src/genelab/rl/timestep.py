@@ -22,10 +22,7 @@ _MT19937 = 624
 
 
 class TimestepLearner(Learner):
-    """A learner of a library that counts environment steps over all worlds: these are its iterations.
-
-    It works in blocks: one rollout of an on-policy algorithm, `log_interval` control steps of an off-policy one.
-    """
+    """Counts environment steps over all worlds, in blocks: a rollout on-policy, `log_interval` steps off-policy."""
 
     agent_cfg: TimestepAgentCfg
 
@@ -37,7 +34,6 @@ class TimestepLearner(Learner):
         self.control_steps = 0
         """Control steps so far, the same in every world."""
         self.losses: dict[str, float] = {}
-        """Losses of the last update."""
 
     def start(self) -> None:
         if self._elsewhere is not None:
@@ -128,7 +124,6 @@ class TimestepLearner(Learner):
         return self.trained_policy().copy(num_envs)
 
     def _gradient_steps(self) -> int:
-        """Gradient steps of one update."""
         if not self.agent_cfg.is_on_policy:
             return self.agent_cfg.off_policy.gradient_steps
         on = self.agent_cfg.on_policy
@@ -147,7 +142,6 @@ class TimestepLearner(Learner):
         return groups
 
     def width(self, groups: tuple[str, ...]) -> int:
-        """Values in these observation groups together."""
         return sum(self.env.observation_manager.groups[name].dim for name in groups)
 
     def _block(self) -> int:

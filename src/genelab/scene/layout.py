@@ -66,10 +66,7 @@ class EntityLayout:
 
 
 def name_parts(spec: mujoco.MjSpec, entity: str) -> None:
-    """Give names to bodies, joints and actuators without one, so that terms can find them.
-
-    A body is called ``body_3`` after its place in the tree, a joint after its body, an actuator after what it drives.
-    """
+    """Name what has no name: a body ``body_3`` by its place, a joint after its body, an actuator after its target."""
     for index, body in enumerate(spec.bodies):
         if body != spec.worldbody and not body.name:
             body.name = _free_name(f"body_{index}", [other.name for other in spec.bodies])

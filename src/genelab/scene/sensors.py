@@ -1,7 +1,4 @@
-"""Configs of sensors that the scene knows: the base of all, and contact sensors, which are compiled into the model.
-
-What a sensor measures and when is the business of `genelab.sensors`, where the other configs are.
-"""
+"""Configs of sensors that the scene knows: the base, and contact sensors. What they measure is in `genelab.sensors`."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

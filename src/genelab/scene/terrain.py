@@ -144,10 +144,7 @@ def _heights(cfg: TerrainCfg) -> np.ndarray:
 
 
 def _triangles(heights: Tensor) -> Tensor:
-    """(2 C, 3) height at the first corner and slopes per interval of the two triangles of each of the C squares.
-
-    MuJoCo cuts squares from the corner with the lowest x and y to the one with the highest.
-    """
+    """(2 C, 3) height at the first corner and slopes per interval of the two triangles of C squares, as MuJoCo cuts."""
     a, b, c, d = heights[:-1, :-1], heights[:-1, 1:], heights[1:, :-1], heights[1:, 1:]
     below = torch.stack((a, b - a, d - b), dim=-1)  # the triangle along x first, then y
     above = torch.stack((a, d - c, c - a), dim=-1)

@@ -176,12 +176,10 @@ class Sensors(Mapping[str, Sensor]):
         return len(self._sensors)
 
     def update(self) -> None:
-        """A control step has passed."""
         for sensor in self._sensors.values():
             sensor.update()
 
     def reset(self, env_ids: Tensor) -> None:
-        """Start new episodes in these worlds."""
         for sensor in self._sensors.values():
             sensor.reset(env_ids)
 

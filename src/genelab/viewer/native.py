@@ -36,11 +36,9 @@ class NativeViewer:
 
     @property
     def running(self) -> bool:
-        """The window is still open."""
         return bool(self._handle.is_running())
 
     def sync(self) -> None:
-        """Show the present state."""
         with self._handle.lock():
             self._engine.world_data(0, self._data)
         self._handle.sync()

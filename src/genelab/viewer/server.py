@@ -78,7 +78,6 @@ def announced(title: str, host: str, port: int | None, say: Callable[[str], None
 
 
 def _bind(host: str, port: int | None) -> socket.socket:
-    """A listening socket."""
     reason: Exception | None = None
     for number in PORTS if port is None else [port]:
         try:

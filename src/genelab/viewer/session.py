@@ -1,7 +1,4 @@
-"""What a page with worlds does, without the page: who acts, how fast, which world is looked at, what it is told to do.
-
-One thread simulates. Whoever presses buttons is in another thread and uses `Session.ask`.
-"""
+"""What a page with worlds does, without the page: who acts, how fast, which world is seen, what it is told to do."""
 
 import queue
 from collections import deque
@@ -81,7 +78,6 @@ class Session:
 
     @torch.no_grad()
     def advance(self) -> None:
-        """Take one control step."""
         self._single = False
         self.steps += 1
         if self.rl is None:
@@ -100,7 +96,6 @@ class Session:
         return self._policy
 
     def single_step(self) -> None:
-        """Pause, and take one step."""
         self.paused = self._single = True
 
     def look_at(self, world: int) -> None:
@@ -151,7 +146,6 @@ class Session:
         self.commands[name].hold(held)
 
     def by_hand(self, name: str) -> bool:
-        """Whether the world's command is given by hand."""
         return not bool(self._held[name][self.world].isnan().any())
 
     def plots(self) -> Plots:

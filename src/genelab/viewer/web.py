@@ -33,7 +33,6 @@ class WebViewer:
         self._shown_at = self._told_at = 0.0
         self._next = time.monotonic()
         self.updates = 0
-        """How often the worlds were shown."""
         self._viser.gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
         self._viser.gui.main_panel.dock_right()
         self.stage = Stage(self._viser.scene, session)

@@ -49,7 +49,6 @@ class TermManager(Manager):
     kind: str
     """What errors call a term."""
     title: str
-    """Of the table."""
     dtype: torch.dtype | None = None
     """Of what terms return, if it matters."""
     columns: Mapping[str, Callable[[Any], Any]] = {}

@@ -41,7 +41,6 @@ class EventManager(TermManager):
             term.checked(one_world)
 
     def startup(self) -> None:
-        """Run the start-up events on all worlds."""
         for term in self._startup:
             term.checked(self._env.worlds)
 

@@ -53,12 +53,10 @@ class Row:
 
     @property
     def label(self) -> Path:
-        """Task and spec."""
         return Path(self.task) / self.spec
 
     @property
     def runs(self) -> dict[Path, int]:
-        """The directory of each seed."""
         return {seed_directory(self.directory, seed): seed for seed in self.seeds}
 
 

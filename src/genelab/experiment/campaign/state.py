@@ -60,7 +60,6 @@ class RunState:
         return score >= target if self.state == "done" and score is not None and target is not None else None
 
     def evaluated(self, metric: str) -> float | None:
-        """A metric of eval.json."""
         return finite(self.data.evaluated.get(metric)) if self.data else None
 
 

@@ -74,7 +74,6 @@ class Plan:
         return None
 
     def needs(self, directory: Path) -> tuple[int, int]:
-        """The cores and GPUs of a run."""
         return needs(self._runs[directory][2])
 
     def _add(self, row: Row, allowed: int) -> None:

@@ -52,7 +52,6 @@ def mean_with_interval(record: dict[str, Any]) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A fraction as a percentage."""
     return DASH if value is None else f"{number(100 * value)} %"
 
 
@@ -110,7 +109,6 @@ def _decimals(step: float) -> int:
 
 
 def log_tick_labels(values: Sequence[float]) -> list[str]:
-    """Labels of powers of ten."""
     return [si(value) if value >= 1e-3 else _minus(_short_exponent(f"{value:.0e}")) for value in values]
 
 

@@ -36,7 +36,6 @@ class Curve:
 
     @property
     def lines(self) -> list[Line]:
-        """Everything that is drawn."""
         return [self.mean, *(self.band or ()), *(line for _, line in self.seeds)]
 
 
@@ -97,7 +96,6 @@ class Scale:
         return self.start + (shown - self.low) / (self.high - self.low) * (self.end - self.start)
 
     def at(self, value: float) -> str:
-        """One coordinate."""
         return _coordinate(float(self(value)))
 
     @property

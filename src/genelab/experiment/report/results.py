@@ -31,7 +31,6 @@ class Result:
 
 
 def evaluated(name: str) -> Callable[[RunData], float | None]:
-    """Reads a metric of eval.json."""
     return lambda run: finite(run.evaluated.get(name))
 
 
@@ -162,12 +161,10 @@ def plain(value: Any) -> str:
 
 
 def badges(entry: Entry) -> list[Cell]:
-    """The different states of the runs of an entry."""
     return [Cell(status, badge=status) for status in unique(run.status for run in entry.runs)]
 
 
 def seed_list(entry: Entry) -> str:
-    """The seeds of an entry."""
     return ", ".join(unique(str(run.meta.get("seed", DASH)) for run in entry.runs))
 
 

@@ -1,7 +1,4 @@
-"""A run on disk: what a training writes, and what it is resumed from.
-
-`genelab.core.run_files` lists the files. Every one but the growing logs appears by write-then-rename.
-"""
+"""A run on disk (`genelab.core.run_files` lists its files): what a training writes, and what it is resumed from."""
 
 import shutil
 from collections.abc import Iterator
@@ -93,12 +90,11 @@ class Run:
         self.update_meta(status="running")
 
     def update_meta(self, **changes: Any) -> None:
-        """Change entries of run.json."""
         self.meta |= changes
         self._write_json(RUN_FILE, self.meta)
 
     def log(self, iteration: int, total_iterations: int, metrics: dict[str, float], unit: str = "iteration") -> None:
-        """Record one iteration."""
+        """Record one iteration; `unit` is what these are counted in."""
         with self._writing():
             if self._logs is None:
                 self._logs = Logs(self.directory, iteration - 1, total_iterations, unit, self.tracker)

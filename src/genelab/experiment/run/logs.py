@@ -37,7 +37,6 @@ class Logs:
         self._progress = self._display.row("training", total, unit, start=iteration)
 
     def write(self, iteration: int, metrics: dict[str, float]) -> None:
-        """Record one iteration."""
         self._file.write(json_line({"iteration": iteration, **metrics}))
         named = {name if "/" in name else f"train/{name}": value for name, value in metrics.items()}
         for name, value in named.items():
@@ -52,7 +51,6 @@ class Logs:
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Record nothing more."""
         with suppress(OSError):
             self._display.close()
         self._writer.close()

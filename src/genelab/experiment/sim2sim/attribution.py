@@ -54,7 +54,6 @@ class Move:
 
     @property
     def label(self) -> str:
-        """What was moved, by how much."""
         return f"{self.parameter} {self.amount(1.0)}"
 
     def amount(self, strength: float) -> str:
@@ -152,10 +151,7 @@ def cost(source: Episodes, tried: Episodes, seed: int = 0) -> dict[str, Any]:
 
 
 def attribute(source: Behaviour, target: Behaviour, tried: dict[Move, Behaviour]) -> dict[str, Any]:
-    """For each parameter its best move, those first that explain most of the gap from source to target.
-
-    ``size`` compares the gap with what halving dt does: a gap that is smaller than that has nothing to explain.
-    """
+    """For each parameter its best move, what explains most of the gap first. ``size``: the gap over that of half dt."""
     weights = _weights(source, tried[HALF_DT])
     gap, half_dt = (_signature(source, other, weights) for other in (target, tried[HALF_DT]))
     sizes = {name: float(np.linalg.norm(part)) for name, part in gap.items()}

@@ -2,7 +2,6 @@
 
 A block is one episode in every world. All worlds start together from a seed of the block, and none starts anew before
 the next block, so episode k has the same initial state, noise, commands and pushes in every engine.
-`compare_episodes` compares two engines over them, in numbers.
 
 In each control step gauges are read, besides the task's own rewards and metrics. A gauge returns values (N,) by name,
 none where it does not apply: a fixed base has no attitude, a scene without contact sensors no strides.

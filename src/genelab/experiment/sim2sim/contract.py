@@ -89,11 +89,7 @@ def recorded_contract(checkpoint: Path) -> tuple[Contract | None, str]:
 
 
 def differences(reference: Contract, other: Contract, whole_scene: bool = True) -> list[Difference]:
-    """Differences, structural ones first.
-
-    Without `whole_scene` bodies and geoms that only one has are left out: a task may be played on other ground than it
-    was trained on.
-    """
+    """Differences, structural first. Without `whole_scene` (other ground), not in which bodies and geoms there are."""
     found: list[Difference] = []
 
     def check(field: str, name: str, expected: Any, value: Any, same: bool, structural: bool) -> None:

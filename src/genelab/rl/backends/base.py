@@ -33,27 +33,18 @@ class Policy(ABC):
 
 
 class TrainingRun(Protocol):
-    """What a backend needs of the run it trains in. `genelab.experiment.run.directory.Run` is the one on disk."""
+    """What a backend needs of the run it trains in: of `genelab.experiment.run.directory.Run`, the one on disk."""
 
     directory: Path
 
     @property
-    def stop_requested(self) -> bool:
-        """The user asked the run to stop at the next opportunity."""
-        ...
-
-    def log(self, iteration: int, total_iterations: int, metrics: dict[str, float], unit: str = "iteration") -> None:
-        """Record one iteration. `unit` is what iterations are counted in."""
-
-    def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path:
-        """Store a checkpoint under a file name."""
-        ...
-
-    def save_state(self, data: dict[str, Any]) -> None:
-        """Store what exact resume needs, replacing the previous state."""
-
-    def load_state(self) -> dict[str, Any] | None:
-        """The last stored state, or None if the run starts from nothing."""
+    def stop_requested(self) -> bool: ...
+    def log(
+        self, iteration: int, total_iterations: int, metrics: dict[str, float], unit: str = "iteration"
+    ) -> None: ...
+    def save_checkpoint(self, name: str, data: dict[str, Any]) -> Path: ...
+    def save_state(self, data: dict[str, Any]) -> None: ...
+    def load_state(self) -> dict[str, Any] | None: ...
 
 
 @dataclass(frozen=True)
@@ -61,11 +52,9 @@ class Hooks:
     """What happens beside a training."""
 
     after_step: Callable[[], None] | None = None
-    """Called after each control step."""
     after_iteration: "Callable[[Learner], None] | None" = None
     """Called after each iteration, to look at the learner without disturbing it."""
     say: Callable[[str], None] = print
-    """Tells the user what happens."""
     workers: Any = None
     """The kind of workers that collect, a `genelab.rl.shards.crew.Remote`; None takes processes of this machine."""
 

@@ -115,10 +115,7 @@ def _arrays(buffer: ReplayBuffer) -> dict[str, np.ndarray]:
 
 
 class Normalizer(nn.Module):
-    """Normalises observations, or each part of a goal-conditioned one.
-
-    sb3 takes it for its `VecNormalize`: replay buffers keep what was observed and hand out what it makes of that.
-    """
+    """Normalises observations, or parts of a goal-conditioned one, for buffers in the place of sb3's `VecNormalize`."""
 
     def __init__(self, widths: dict[str, int]):
         super().__init__()

@@ -190,7 +190,6 @@ class Sb3Learner(TimestepLearner):
         buffers.load_buffer_state(self.alg.replay_buffer, state)
 
     def _prefill(self, path: Path) -> None:
-        """Fill the replay buffer with demonstrations."""
         demos = read_demos(path, self.infos["task"], self.env, self._groups)
         buffer, steps = self.alg.replay_buffer, len(demos["actions"])
         if steps > buffer.buffer_size:

@@ -45,11 +45,7 @@ class StepWorker(Worker):
 
 
 class SteppedEnv:
-    """An environment whose worlds are in workers.
-
-    What it does not have itself, such as names, shapes and statistics of episodes, is that of the environment in this
-    process, which is never stepped.
-    """
+    """An environment whose worlds are in workers. What it lacks is of the one in this process, which is not stepped."""
 
     def __init__(self, env: ManagerBasedRlEnv, agent_cfg: Any, hooks: Hooks):
         self._env, self._control_steps = env, 0

@@ -57,7 +57,6 @@ class Report:
     shard: str
     num_envs: int = 0
     seconds: float = 0.0
-    """What it took."""
     finished: dict[str, Tensor] = field(default_factory=dict)
     """The episodes that ended: fields of `FinishedEpisodes`, and ``step``, the control steps they ended in."""
     curriculum: dict[str, float] = field(default_factory=dict)
@@ -150,7 +149,6 @@ def work(connection: Connection, shard: Shard, state: bytes | None) -> None:
 
 
 def joined(parts: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Episodes one after the other."""
     return {name: torch.cat([part[name] for part in parts], dim=-1) for name in parts[0]} if parts else {}
 
 

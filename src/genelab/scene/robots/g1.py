@@ -53,7 +53,6 @@ ACTION_SCALES = {part: motor.action_scale for motor in MOTORS for part in motor.
 
 
 def motor_of(joint: str) -> Motor:
-    """The motor that drives a joint."""
     return next(motor for motor in MOTORS if any(part in joint for part in motor.parts))
 
 
