@@ -1,4 +1,4 @@
-"""Replay buffers of stable-baselines3: made, filled for all worlds at once, saved, put back, normalised when read."""
+"""Replay buffers of stable-baselines3: made, filled for all worlds at once, normalised when read."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -12,12 +12,8 @@ from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 from torch import Tensor, nn
 
 from genelab.core.errors import UserError
-from genelab.core.ranges import CountOrZero
-from genelab.core.stored_config import stored
-from genelab.core.tensors import restore
 from genelab.envs import ManagerBasedRlEnv
 from genelab.rl.cfg import Sb3AgentCfg
-from genelab.rl.timestep import filled_rows
 
 OBSERVATION, ACHIEVED, DESIRED = "observation", "achieved_goal", "desired_goal"
 """sb3's names for the parts of a goal-conditioned observation."""
@@ -82,27 +78,7 @@ def store(
     buffer.add(obs, next_obs, actions.cpu().numpy(), rewards.cpu().numpy(), done, infos)  # type: ignore[arg-type]
 
 
-def buffer_state(buffer: ReplayBuffer) -> dict[str, Any]:
-    """The filled part of a buffer as tensors. They share its memory."""
-    filled = {name: torch.from_numpy(array[: buffer.size()]) for name, array in _arrays(buffer).items()}
-    state = {"arrays": filled, "pos": buffer.pos, "full": buffer.full}
-    if isinstance(buffer, HerReplayBuffer):
-        state["episode_start"] = torch.from_numpy(buffer._current_ep_start)
-    return state
-
-
-def load_buffer_state(buffer: ReplayBuffer, state: dict[str, Any]) -> None:
-    """Put back what `buffer_state` returned."""
-    position, full = stored(state, "pos", CountOrZero), stored(state, "full", bool)
-    rows = filled_rows(buffer.buffer_size, position, full)
-    for name, array in _arrays(buffer).items():
-        restore(torch.from_numpy(array[:rows]), state["arrays"], name)
-    buffer.pos, buffer.full = position, full
-    if isinstance(buffer, HerReplayBuffer):
-        restore(torch.from_numpy(buffer._current_ep_start), state, "episode_start")
-
-
-def _arrays(buffer: ReplayBuffer) -> dict[str, np.ndarray]:
+def arrays_of(buffer: ReplayBuffer) -> dict[str, np.ndarray]:
     """Everything a buffer keeps per transition, by name."""
     names = ["observations", "next_observations", "actions", "rewards", "dones", "timeouts"]
     if isinstance(buffer, HerReplayBuffer):

@@ -26,7 +26,7 @@ from genelab.rl.demos import read_demos
 from genelab.rl.deployed import DeployedPolicy, FeedForward, flat
 from genelab.rl.layers import ACTIVATIONS, Scale, squashed
 from genelab.rl.sb3 import buffers
-from genelab.rl.timestep import TimestepLearner
+from genelab.rl.timestep import TimestepLearner, filled_rows
 
 ALGORITHMS: dict[str, Any] = {"PPO": PPO, "A2C": A2C, "SAC": SAC, "TD3": TD3, "DDPG": DDPG}
 ACTOR = "actor."
@@ -184,10 +184,22 @@ class Sb3Learner(TimestepLearner):
         self.alg._n_updates = stored(checkpoint, "updates", CountOrZero)
 
     def buffer_state(self) -> dict[str, Any]:
-        return buffers.buffer_state(self.alg.replay_buffer)
+        buffer = self.alg.replay_buffer
+        filled = {name: torch.from_numpy(array[: buffer.size()]) for name, array in buffers.arrays_of(buffer).items()}
+        state = {"arrays": filled, "pos": buffer.pos, "full": buffer.full}
+        if self.agent_cfg.her:
+            state["episode_start"] = torch.from_numpy(buffer._current_ep_start)
+        return state
 
     def load_buffer_state(self, state: dict[str, Any]) -> None:
-        buffers.load_buffer_state(self.alg.replay_buffer, state)
+        position, full = stored(state, "pos", CountOrZero), stored(state, "full", bool)
+        buffer = self.alg.replay_buffer
+        rows = filled_rows(buffer.buffer_size, position, full)
+        for name, array in buffers.arrays_of(buffer).items():
+            restore(torch.from_numpy(array[:rows]), state["arrays"], name)
+        buffer.pos, buffer.full = position, full
+        if self.agent_cfg.her:
+            restore(torch.from_numpy(buffer._current_ep_start), state, "episode_start")
 
     def _prefill(self, path: Path) -> None:
         demos = read_demos(path, self.infos["task"], self.env, self._groups)
