@@ -55,10 +55,9 @@ def resolve_policy(
     ours = {change.path for change in setup.changes}
     inherited = {p: v for p, v in infos["env_changes"].items() if p not in ours}
     with about(path):
-        changes = apply_run_changes(setup, inherited)
-    for change in changes:
-        if change.old != change.new:
-            say(f"from the run: {change}")
+        for change in apply_run_changes(setup, inherited):
+            if change.old != change.new:
+                say(f"from the run: {change}")
     return setup, checkpoint
 
 
@@ -107,7 +106,6 @@ def file_digest(checkpoint: Path, task: str) -> str:
 
 
 def bundle_directory() -> Path:
-    """Where the bundled files are."""
     return Path(str(files("genelab"))) / "bundled"
 
 

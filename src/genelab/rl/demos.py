@@ -33,7 +33,7 @@ FORMAT = "genelab-demos-2"
 def record_demos(task: str, env: ManagerBasedRlEnv, policy: Policy, steps: int, seed: int) -> dict[str, Any]:
     """Every transition of `steps` control steps of an environment made with `seed`."""
     names = ("obs", "next_obs", "actions", "rewards", "terminated", "truncated")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    recorded: list[tuple[Any, ...]] = []
     successes: list[bool] = []
     obs = env.obs
     policy.reset()
@@ -41,9 +41,7 @@ def record_demos(task: str, env: ManagerBasedRlEnv, policy: Policy, steps: int, 
         before = obs
         obs, rewards, terminated, truncated, extras = env.step(policy.act(before))
         taken = env.action_manager.action.clone()
-        step = (before, extras["final_obs"], taken, rewards, terminated, truncated)
-        for column, value in zip(columns.values(), step, strict=True):
-            column.append(value)
+        recorded.append((before, extras["final_obs"], taken, rewards, terminated, truncated))
         if (finished := extras["finished"]) is not None:
             policy.reset(finished.env_ids)
             successes += [] if finished.success is None else finished.success.tolist()
@@ -54,12 +52,11 @@ def record_demos(task: str, env: ManagerBasedRlEnv, policy: Policy, steps: int, 
         "num_envs": env.num_envs,
         "seed": seed,
         "success_rate": rate,
-        **{name: _stacked(values) for name, values in columns.items()},
+        **{name: _stacked(values) for name, values in zip(names, zip(*recorded, strict=True), strict=True)},
     }
 
 
 def write_demos(path: Path, demos: dict[str, Any]) -> None:
-    """Write what `record_demos` returned."""
     rate = math.nan if demos["success_rate"] is None else demos["success_rate"]
     arrays = {name: np.asarray(value) for name, value in flatten({**demos, "success_rate": rate}).items()}
 
@@ -115,7 +112,7 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
         raise UserError(f"'{path}' is not a readable file of demonstrations: {reason}") from error
 
 
-def _stacked(values: list[Any]) -> Any:
+def _stacked(values: tuple[Any, ...]) -> Any:
     if isinstance(values[0], Tensor):
         return torch.stack(values).cpu()
     return {group: torch.stack([value[group] for value in values]).cpu() for group in values[0]}
