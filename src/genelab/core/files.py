@@ -27,10 +27,7 @@ KEY = "checksum"
 
 
 def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, flush it to disk, then rename it over `path`.
-
-    A reader sees the old file or the new one, never half of it; a failed write leaves the old file untouched.
-    """
+    """Let `write` fill a temporary file, flush it, then rename it over `path`: a reader never sees half of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=TEMPORARY)
     os.close(handle)

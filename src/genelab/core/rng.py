@@ -1,8 +1,4 @@
-"""Named random streams derived from one seed.
-
-Every consumer of randomness draws from its own stream, so that adding a draw to one does not shift the others, and
-nothing touches the global generators.
-"""
+"""Named random streams of one seed: a draw from one shifts no other, and the global generators are not touched."""
 
 import hashlib
 from collections.abc import Sequence
@@ -34,11 +30,9 @@ class Streams:
         return self._generators[name]
 
     def uniform(self, name: str, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> Tensor:
-        """Samples of U(low, high)."""
         return torch.empty(tuple(shape), device=self.device).uniform_(low, high, generator=self[name])
 
     def normal(self, name: str, shape: Sequence[int]) -> Tensor:
-        """Samples of N(0, 1)."""
         return torch.randn(tuple(shape), generator=self[name], device=self.device)
 
     def integers(self, name: str, shape: Sequence[int], low: int, high: int) -> Tensor:

@@ -57,7 +57,6 @@ class Description:
 
     @classmethod
     def numbers(cls) -> list[str]:
-        """Names of the numeric fields."""
         return [f.name for f in fields(cls) if not f.name.endswith("_names")]
 
 
@@ -68,7 +67,6 @@ def part_names(model: mujoco.MjModel) -> dict[str, tuple[str, ...]]:
 
 
 def describe_model(model: mujoco.MjModel) -> Description:
-    """The description of a compiled MuJoCo model."""
     endless, opt = np.array([-np.inf, np.inf]), model.opt
     options = {f"wind_{axis}": value for axis, value in zip("xyz", opt.wind, strict=True)}
     options["tolerance"] = max(opt.tolerance, FINEST_TOLERANCE)

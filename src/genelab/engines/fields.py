@@ -55,7 +55,6 @@ def arrays_of(fields: Iterable[str]) -> list[str]:
 
 
 def compiled(model: mujoco.MjModel, name: str) -> np.ndarray:
-    """The value of a model field in a compiled model."""
     array, column, sign = MODEL_FIELDS[name].arrays[0]
     return np.asarray(attrgetter(array)(model))[column] * sign
 

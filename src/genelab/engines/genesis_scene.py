@@ -247,11 +247,7 @@ def _terrain(model: mujoco.MjModel, geom: int) -> gs.morphs.Terrain:
 
 
 def _find_geoms(model: mujoco.MjModel, links: list[Any], terrains: dict[int, Any]) -> tuple[list[int], list[int]]:
-    """The geoms that can touch something, and Genesis's index of each.
-
-    Geoms may have no name, and Genesis gives equal shapes one. Those of a body keep their order, and each must have the
-    place, turn and size of the geom it stands for.
-    """
+    """The geoms that can touch something, and Genesis's of each: by body, order and size, as equal ones share names."""
     solid = np.flatnonzero(model.geom_contype | model.geom_conaffinity).tolist()
     own = [iter(link.geoms) for link in links]
     found: list[Any] = [terrains[i].geoms[0] if i in terrains else next(own[model.geom_bodyid[i]], None) for i in solid]

@@ -176,11 +176,7 @@ class Kinematics:
         return self._tensor(start), self._tensor(matrix)
 
     def _constant_angular_map(self, model: mujoco.MjModel) -> Tensor | None:
-        """The matrix from qvel to all angular velocities if every hinge axis is constant in the world, else None.
-
-        An axis stays where it is when everything that turns it turns about a parallel axis: the case of planar
-        mechanisms such as pendulums, where one matrix product replaces the whole tree.
-        """
+        """The matrix from qvel to angular velocities if no hinge axis ever turns (planar mechanisms), else None."""
         data = mujoco.MjData(model)
         mujoco.mj_kinematics(model, data)
         matrix = np.zeros((model.nv, model.nbody, 3))
@@ -203,11 +199,7 @@ class Kinematics:
 
 
 def _links(model: mujoco.MjModel) -> tuple[list[_Link], list[_Link]]:
-    """All links, the world first, and the one that is the frame of each body.
-
-    A joint turns its body about a point that need not be the body's origin: the link is there, and another one,
-    without a joint, leads back to the origin.
-    """
+    """All links, the world first, and each body's frame: a joint beside its origin needs a link that leads back."""
     nothing, still = np.zeros(3), np.array(_STILL)
     links = [_Link(None, nothing, still, nothing)]
     frames = [links[0]]

@@ -65,6 +65,7 @@ class RampCfg:
     """Where `start` is. Before, the factor is zero."""
 
     def factor(self, step: int) -> float:
+        """The factor at a control step."""
         gone = step - self.after
         line = self.end if gone >= self.steps else self.start + (self.end - self.start) * gone / self.steps
         return 0.0 if gone < 0 else line
@@ -239,6 +240,7 @@ class ManagerBasedRlEnvCfg(ManagerBasedEnvCfg):
     metrics: dict[str, MetricTermCfg] = field(default_factory=dict)
     success: SuccessTermCfg | None = None
     goal: GoalCfg | None = None
+    """For goal-conditioned tasks."""
     scale_rewards_by_dt: bool = True
     """Multiply rewards by the control time step, so that returns do not depend on the control rate."""
     auto_reset: bool = True

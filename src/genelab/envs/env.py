@@ -262,6 +262,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
 
     @torch.no_grad()
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from where `state_dict` was taken."""
         for name in _PARTS:
             getattr(self, name).load_state_dict(state[name])
         for name, manager in self._managers.items():

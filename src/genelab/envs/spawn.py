@@ -19,11 +19,7 @@ class WorldGroups:
 
 
 class Spawn(Stateful):
-    """The cell of each world. Without terrain, all worlds start at the origin.
-
-    Each world keeps its column, so that every shape keeps its share of the worlds; a curriculum moves worlds between
-    levels.
-    """
+    """The cell of each world; without terrain, the origin. Columns stay: every shape keeps its share of the worlds."""
 
     state = ("level", "column", "origin", "start")
 

@@ -135,7 +135,6 @@ def owner_of(env: Env, references: Iterable[str | Sequence[str]], name: str | No
 
 
 def find_entity(env: Env, name: str) -> Entity:
-    """An entity of the scene by name."""
     require_known("entity", name, env.entities)
     return env.entities[name]
 

@@ -25,11 +25,7 @@ CORNERS = range(0x2500, 0x2580)
 
 
 def say(line: object = "", stream: TextIO | None = None) -> None:
-    """Print a line at once, above the live lines if there are any.
-
-    If whoever read the stream is gone, that is no reason to stop: the rest goes nowhere.
-    Not by `typer.echo`: it looks for the file behind standard output, and so writes into the middle of a live line.
-    """
+    """Print a line at once, above live lines (`typer.echo` writes into them), or nowhere if its reader is gone."""
     out: TextIO = stream or sys.stdout
     try:
         print(line, file=out, flush=True)
@@ -113,7 +109,6 @@ class Display:
         return self._rows[-1]
 
     def show(self, row: Row) -> None:
-        """Called when a row has changed."""
         now = time.monotonic()
         if now - row.shown >= self._interval_s or (self._keep and row.done >= row.total):
             row.shown = now
@@ -125,11 +120,7 @@ class Display:
 
 
 def open_display(interval_s: float = PLAIN_INTERVAL_S, keep: bool = True) -> Display:
-    """Live lines if standard output is a terminal that can show them, else a line per work every few seconds.
-
-    `keep`: what was reached in the end stays to be read. Otherwise a result follows, and plain lines go to standard
-    error: what a command writes to a file is the same every time.
-    """
+    """Live lines, or plain ones every few seconds; those not to `keep`, before a result, go to standard error."""
     return (_Live if on_terminal() else Display)(interval_s, keep)
 
 

@@ -40,7 +40,6 @@ def tables(cfg: ManagerBasedEnvCfg) -> list[Table]:
 
 
 def preset(spec: TaskSpec, name: str, backend: str | None) -> Table:
-    """What a preset changes."""
     return Table(("path", "value"), [(path, show(value)) for path, value in spec.preset(name, backend).items()])
 
 

@@ -89,7 +89,6 @@ class Learner(ABC):
         self.load_checkpoint(start.checkpoint, weights_only=True)
 
     def digest(self) -> str:
-        """sha256 of the weights."""
         return weights_digest(*(network.state_dict() for network in self.networks().values()))
 
     @abstractmethod

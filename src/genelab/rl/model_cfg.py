@@ -24,6 +24,7 @@ class RslRlDistributionCfg:
     state_dependent: bool = False
     """Let the network output the standard deviation too."""
     std_range: PositiveInterval = (1e-6, 1e6)
+    """Bounds on the standard deviation."""
     final_std: StandardDeviation | None = None
     """Let the upper bound fall linearly from `init_std` to this: what is evaluated does not explore, and a robot may
     move otherwise without its noise."""

@@ -142,10 +142,7 @@ def terminal_text(campaign: Campaign) -> str:
 
 
 def _choose(campaign: Campaign, plan: Plan, only_failing: bool, say: Say) -> list[Path]:
-    """The runs with something left to do; of rows that fail, if only those are asked for.
-
-    A row fails if one of its runs has failed, or if its task has a target that no row of the task has reached.
-    """
+    """Runs with something left; if `only_failing`, of rows with a failed run, or of tasks with no row at its target."""
     at_target = tasks_at_target(campaign) if only_failing else set()
     chosen: list[Path] = []
     for state in look_at(campaign):

@@ -51,7 +51,6 @@ class RunReport:
 
 
 def report_page(entries: Sequence[Entry]) -> str:
-    """The whole HTML file."""
     tasks = unique(entry.task for entry in entries)
     title = tasks[0] if len(tasks) == 1 else f"{len(tasks)} tasks compared"
     video = videos(entries)

@@ -24,7 +24,6 @@ ELSEWHERE = {"success", "frames/s", "training s", "overrides"}
 
 
 def campaign_page(campaign: Campaign) -> str:
-    """The whole HTML file."""
     states = look_at(campaign)
     if not any(run.data for state in states for run in state.runs):
         raise UserError(f"nothing of '{campaign.file}' has been run: there is no run below '{campaign.directory}'")

@@ -153,7 +153,6 @@ def _metric_cells(metrics: dict[str, Any]) -> dict[str, str]:
 
 
 def plain(value: Any) -> str:
-    """A stored value as text."""
     if value is None:
         return DASH
     shown = finite(value)

@@ -1,8 +1,4 @@
-"""One process at a time writes to a run directory.
-
-The process that trains holds a lock on a file that names it. The system drops the lock when the process ends, however
-it ends, so the file of a dead process is in nobody's way.
-"""
+"""One process at a time writes to a run directory: it locks a file that names it until it ends, however it ends."""
 
 import fcntl
 import os

@@ -203,7 +203,6 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def text_of(value: Any) -> str:
-    """A value in a line of text."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(text_of, value))}]"
     return f"{value:.6g}" if isinstance(value, float) else "nothing" if value is None else str(value)

@@ -17,7 +17,6 @@ BEND = 0.1
 
 
 def gap_page(record: Record) -> str:
-    """The whole HTML file."""
     has_run = "closed_loop" in record
     sections = [
         Section("gap", "Gap", _gap(record)) if has_run else None,
