@@ -25,7 +25,11 @@ CORNERS = range(0x2500, 0x2580)
 
 
 def say(line: object = "", stream: TextIO | None = None) -> None:
-    """Print a line at once, above live lines (`typer.echo` writes into them), or nowhere if its reader is gone."""
+    """Print a line at once, above the live lines if there are any.
+
+    If whoever read the stream is gone, that is no reason to stop: the rest goes nowhere.
+    Not by `typer.echo`: it looks for the file behind standard output, and so writes into the middle of a live line.
+    """
     out: TextIO = stream or sys.stdout
     try:
         print(line, file=out, flush=True)

@@ -10,7 +10,11 @@ from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg
 
 
 class PairedEnv(ManagerBasedRlEnv):
-    """Worlds that have ended wait for the next `reset`: so every engine draws the same noise, commands and pushes."""
+    """Worlds whose episode has ended are left to themselves until the next `reset`.
+
+    So nothing random depends on how an episode went: with the same seed, every engine draws the same noise, commands
+    and pushes at the same steps, also after one of them has let a robot fall.
+    """
 
     def __init__(self, cfg: ManagerBasedRlEnvCfg, seed: int = 0):
         super().__init__(dataclasses.replace(cfg, auto_reset=False), seed)

@@ -1,4 +1,7 @@
-"""What a page with worlds does, without the page: who acts, how fast, which world is seen, what it is told to do."""
+"""What a page with worlds does, without the page: who acts, how fast, which world is looked at, what it is told to do.
+
+One thread simulates. Whoever presses buttons is in another thread and uses `Session.ask`.
+"""
 
 import queue
 from collections import deque

@@ -1,8 +1,9 @@
 """Proximal policy optimisation with rsl_rl's networks, storage and advantages.
 
 An update is rsl_rl's, operation by operation (a test compares the bits), cut into pieces that other methods replace.
-What is added: all weights are stepped in one fused operation, the value of a cut-off episode is taken where it was cut
-off, the learning rate has an upper bound, and what ``docs/backends.md`` lists under "Settings of PPO".
+For most networks on a CPU, gradients are those that `genelab.rl.methods.gradients` has written out: the same up to
+rounding. What is added: all weights are stepped in one fused operation, the value of a cut-off episode is taken where
+it was cut off, the learning rate has an upper bound, and what ``docs/backends.md`` lists under "Settings of PPO".
 """
 
 import inspect

@@ -1,4 +1,8 @@
-"""What works in a shard: a process that depends on its state and what it is told only, so that others can repeat it."""
+"""What works in a shard: a process with a part of the worlds, which does what the learner asks for.
+
+What it does depends on nothing but the state of its shard and what it is told. So another worker can repeat it, from
+the same state, to the last bit.
+"""
 
 import io
 import pickle
