@@ -1,6 +1,7 @@
 """Learners in several processes: the weights of one process with the same shards, exact resume, one run."""
 
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -130,6 +131,37 @@ def test_ctrl_c_ends_all_processes_after_an_iteration(tmp_path: Path) -> None:
     assert process.returncode == 130, (out, err)
     assert "go on with:" in out
     assert meta(tmp_path / "run")["status"] == "stopped"
+
+
+SUMS = """
+import sys, time
+import torch
+from torch import distributed
+from genelab.rl.methods.peers import Peers
+
+distributed.init_process_group("gloo")
+ours, rank = Peers(0, 2), distributed.get_rank()
+assert ours._shared is not None
+for turn, size in enumerate((3, 5000, 10, 6000, 6000, 1)):
+    torch.manual_seed(2 * turn + rank)
+    numbers = torch.randn(size)
+    expected = numbers.clone()
+    distributed.all_reduce(expected)
+    time.sleep(0.02 * (turn % 2 == rank))  # now the one is late, now the other
+    ours.add_up([numbers[:1], numbers[1:]])
+    assert torch.equal(numbers, expected)
+if rank == 1:
+    sys.exit("left alone")
+ours.add_up([numbers])
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="sums go through gloo on other processors")
+def test_sums_in_shared_memory_are_those_of_gloo_and_do_not_wait_for_the_dead(tmp_path: Path) -> None:
+    (tmp_path / "sums.py").write_text(SUMS)
+    failed = torchrun(tmp_path, "sums.py")
+    assert "left alone" in failed.stderr
+    assert "AssertionError" not in failed.stderr
 
 
 FAULTY = """
