@@ -1,9 +1,9 @@
 """PPO's losses and their gradients, written out for the networks that most tasks have.
 
-What torch records to find derivatives is some three hundred small operations in a gradient step, one after the other on
-one core. For plain layers behind a Gaussian whose deviation is the same in every state, the derivatives fit on a page.
-The losses of the policy and of the values, which methods replace, are still torch's to differentiate: they are one
-number per sample. The gradients are those of `PPO._differentiate`, up to rounding (a test compares them).
+To find derivatives torch records and repeats some three hundred small operations in a gradient step. For plain layers
+behind a Gaussian whose deviation is the same in every state, the derivatives fit on a page. The losses of the policy
+and of the values, which methods replace, are still torch's to differentiate: they are one number per sample. The
+gradients are those of `PPO._differentiate`, up to rounding (a test compares them).
 """
 
 import math
@@ -87,6 +87,7 @@ class WrittenOut:
         value_loss, slope = _differentiated(lambda values: method.value_loss(values, batch), values)
         self._critic.backward(slope.mul_(method.value_loss_coef * share))
         std, means = self._std(), self._actor(seen)
+        # The logarithm of the probability is -1/2 of the sum of squares, less the logarithms of std and a constant.
         off = (batch.actions - means).div_(std)
         squares = off.square()
         logs, size = std.log().sum(), len(batch.old_distribution_params[0])
