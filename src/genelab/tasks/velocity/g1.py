@@ -191,7 +191,7 @@ _REFINE = {
     # With less, at 0.06, the divergence keeps the learning rate at 1e-5 to 1e-4.
     "agent.actor.distribution.std_range": (0.08, 0.1),
     "agent.algorithm.symmetry": _SYMMETRIC,
-    "env.events.push": pushes(G1, every=(5.0, 15.0)),
+    "env.events.push": pushes(G1, every=(4.0, 12.0)),
 }
 """For a policy that should do better what it does. Noise makes the robot faster than its policy alone is, and pushes
 take away the speed that it gains or loses slowly: little of both."""
@@ -206,7 +206,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.symmetry": _SYMMETRIC,
     },
     # Both are to be started from the policy of `cpu`.
-    "exact": {**_cpu(200), **_REFINE, "env.rewards.nearness": _nearness(180, weight=3.0)},
+    "exact": {**_cpu(200), **_REFINE, "env.rewards.nearness": _nearness(40, after=160, weight=3.0)},
     # With more noise larger steps are small for their divergence; what it makes inexact, `exact` mends.
     "long": {**_cpu(600), **_REFINE, "agent.actor.distribution.std_range": (0.15, 0.2)},
 }
