@@ -206,8 +206,8 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.symmetry": _SYMMETRIC,
     },
     # Both are to be started from the policy of `cpu`.
-    "exact": {**_cpu(150), **_REFINE, "env.rewards.nearness": _nearness(30, after=120, weight=3.0)},
-    # With more noise larger steps are small for their divergence; what it makes inexact, `exact` mends.
+    "exact": {**_cpu(100), **_REFINE, "env.rewards.nearness": _nearness(20, after=80, weight=3.0)},
+    # With more noise larger steps are small for their divergence.
     "long": {**_cpu(600), **_REFINE, "agent.actor.distribution.std_range": (0.15, 0.2)},
 }
 _ROUGH = {
