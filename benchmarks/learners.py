@@ -24,7 +24,7 @@ import torch
 from genelab.envs import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
 from genelab.experiment.together import make_env
-from genelab.rl.methods.peers import Peers
+from genelab.rl.methods.peers import Peers, SharedSums
 from genelab.rl.rsl_rl.learner import RslRlLearner
 from genelab.rl.rsl_rl.ranks import RankLearner
 
@@ -55,6 +55,7 @@ def measure(num_envs: int, rounds: int) -> dict[str, Any]:
     setup.env_cfg.num_envs, setup.agent_cfg.rollout.learners = num_envs, count
     torch.set_num_threads(1)
     RslRlLearner._collect = (watch := Stopwatch()).around("rollouts", RslRlLearner._collect)
+    SharedSums._wait = watch.around("waiting", SharedSums._wait)  # it looks at the others again and again
     Peers.rows = watch.around("drawing", Peers.rows)
     torch.distributed.all_reduce = watch.around("sums of gloo", torch.distributed.all_reduce)  # of normalisers
     learner: Any = RankLearner(make_env(setup.env_cfg, setup.agent_cfg), setup.agent_cfg, infos={})
@@ -74,19 +75,24 @@ def measure(num_envs: int, rounds: int) -> dict[str, Any]:
         iterations.append({**watch.spent, "cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall})
     learner.close()
     medians = {name: statistics.median(found[name] for found in iterations[1:]) for name in iterations[0]}
-    shared = sum(medians[name] for name in ("rollouts", "gradients", "mini-batches", "normalisers"))
-    alike = medians["cpu"] - (shared - medians["drawing"] - medians["sums of gloo"])
+    alike = statistics.median(found["cpu"] - _not_alike(found) for found in iterations[1:])
     return {
         "what": "Go1 flat, cpu preset, learners: CPU time of an iteration in the first process",
         "num_envs": num_envs,
         "learners": count,
         "seconds": {name: round(value, 4) for name, value in medians.items()},
         "serial_s": round(alike, 4),
-        "serial_share": round(alike / medians["cpu"], 4),
+        "serial_share": round(alike / (medians["cpu"] - medians["waiting"]), 4),
         "gradients_of_24_samples_s": round(_few_samples(), 5),
         "gradient_steps": method.num_learning_epochs * method.num_mini_batches,
         "rounds": rounds,
     }
+
+
+def _not_alike(found: dict[str, float]) -> float:
+    """CPU seconds of an iteration that are shared out, or spent looking whether others are ready."""
+    shared = sum(found[name] for name in ("rollouts", "gradients", "mini-batches", "normalisers"))
+    return found["waiting"] + shared - found["drawing"] - found["sums of gloo"]
 
 
 def _few_samples() -> float:
