@@ -520,6 +520,12 @@ def test_a_ramp_that_begins_later_is_zero_before():
     assert [RampCfg(start=1.0, end=0.0, steps=4, after=2).factor(step) for step in (2, 4, 6)] == [1.0, 0.5, 0.0]
 
 
+def test_a_held_ramp_stays_at_its_start_before_it_goes_to_its_end() -> None:
+    ramp = RampCfg(start=1.0, end=0.0, steps=4, after=2, hold=10)
+    assert [ramp.factor(step) for step in (1, 2, 11, 12, 14, 16)] == [0.0, 1.0, 1.0, 1.0, 0.5, 0.0]
+    assert [RampCfg(start=1.0, end=0.0, hold=3).factor(step) for step in (0, 2, 3)] == [1.0, 1.0, 0.0]
+
+
 def test_metrics_are_means_over_the_episode():
     cfg = config(num_envs=2)
     cfg.episode_length_s = 0.05

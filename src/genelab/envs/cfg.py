@@ -60,15 +60,22 @@ class RampCfg:
     start: float
     end: float
     steps: ranges.CountOrZero = 0
-    """0: the factor is `end` from the beginning."""
+    """0: the factor is `end` from the beginning, or from where `hold` ends."""
     after: ranges.CountOrZero = 0
     """Where `start` is. Before, the factor is zero."""
+    hold: ranges.CountOrZero = 0
+    """Control steps that the factor stays at `start` before it goes to `end`."""
 
     def factor(self, step: int) -> float:
         """The factor at a control step."""
-        gone = step - self.after
-        line = self.end if gone >= self.steps else self.start + (self.end - self.start) * gone / self.steps
-        return 0.0 if gone < 0 else line
+        gone = step - self.after - self.hold
+        if gone < 0:
+            return 0.0 if step < self.after else self.start
+        return self.end if gone >= self.steps else self.start + (self.end - self.start) * gone / self.steps
+
+    def __str__(self) -> str:
+        held = f"{self.start:g} for {self.hold} steps, then " if self.hold else ""
+        return f"{held}{self.start:g} to {self.end:g} in {self.steps} steps from step {self.after + self.hold}"
 
 
 @dataclass

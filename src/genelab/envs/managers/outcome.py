@@ -19,8 +19,7 @@ class RewardManager(SummingManager):
     def __init__(self, cfg: dict[str, RewardTermCfg], env: Env):
         super().__init__(cfg, env)
         if any(term.ramp for term in cfg.values()):
-            shown = "{0.start:g} to {0.end:g} in {0.steps} steps from step {0.after}"
-            self.columns = {**self.columns, "ramp": lambda cfg: cfg.ramp and shown.format(cfg.ramp)}
+            self.columns = {**self.columns, "ramp": lambda cfg: cfg.ramp and str(cfg.ramp)}
         self._scale = env.cfg.control_dt if env.cfg.scale_rewards_by_dt else 1.0
         self.values = torch.zeros(len(self.terms), env.num_envs, device=env.device)
         """(T, N) weighted reward of each term in the last step."""

@@ -115,9 +115,9 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-def _nearness(iterations: int, after: int = 0, weight: float = 2.0) -> RewardTermCfg:
-    """Being near to the command pays, less and less for so many iterations."""
-    ramp = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS, after=after * STEPS)
+def _nearness(fade: int, hold: int = 0, after: int = 0, weight: float = 3.0) -> RewardTermCfg:
+    """Being near to the command pays: in full for `hold` iterations, then less and less for `fade` iterations."""
+    ramp = RampCfg(start=1.0, end=0.0, steps=fade * STEPS, after=after * STEPS, hold=hold * STEPS)
     return RewardTermCfg(mdp.Nearness, weight=weight, params={**_COMMAND, "smallest": 0.3, "over": 0.5}, ramp=ramp)
 
 
@@ -135,7 +135,7 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
         "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params=_COMMAND, ramp=fade),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
-        "env.rewards.nearness": _nearness(near, after=iterations, weight=3.0),
+        "env.rewards.nearness": _nearness(80, hold=near, after=iterations),
         **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
         "env.events.push": pushes(G1, after=steps, every=(3.0, 9.0)),
         f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
@@ -180,7 +180,7 @@ def _climbing(iterations: int) -> dict[str, Any]:
     fade, high = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS), {**_LIFT, "feet": "feet", "height": 0.2}
     return {
         "env.rewards.lift": RewardTermCfg(mdp.FeetSwingHeight, weight=-10.0, params=high, ramp=fade),
-        "env.rewards.nearness": _nearness(iterations),
+        "env.rewards.nearness": _nearness(iterations, weight=2.0),
     }
 
 
@@ -206,7 +206,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.symmetry": _SYMMETRIC,
     },
     # Both are to be started from the policy of `cpu`.
-    "exact": {**_cpu(100), **_REFINE, "env.rewards.nearness": _nearness(20, after=80, weight=3.0)},
+    "exact": {**_cpu(100), **_REFINE, "env.rewards.nearness": _nearness(20, hold=80)},
     # With more noise larger steps are small for their divergence.
     "long": {**_cpu(600), **_REFINE, "agent.actor.distribution.std_range": (0.15, 0.2)},
 }
