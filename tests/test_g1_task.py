@@ -359,7 +359,8 @@ def test_what_helps_a_robot_that_walks_fades_and_is_not_in_the_task(task_id: str
     aids = {name: term for name, term in setup.env_cfg.rewards.items() if name not in task.rewards}
     assert set(aids) == names
     assert {term.ramp.end for term in aids.values()} == {0.0}
-    assert all(term.ramp.steps < 24 * setup.agent_cfg.max_iterations for term in aids.values())
+    end = 24 * setup.agent_cfg.max_iterations
+    assert all((term.ramp.factor(0), term.ramp.factor(end)) == (1.0, 0.0) for term in aids.values())
     assert {name: setup.env_cfg.rewards[name] for name in task.rewards} == task.rewards
 
 
