@@ -119,8 +119,13 @@ One draw holds for all joints of a robot: draws of their own would cancel out.
 """
 _ROBUST = {f"env.events.{name}": EventTermCfg(f, mode="startup", params=p) for name, (f, p) in _RANDOM.items()}
 _FLAT_CPU = {**_cpu(390, _SMALL), **_shaping(180)}
+_CALM = {
+    # What is learnt last is learnt with little noise, where mirror images alone hardly keep left and right alike.
+    "agent.actor.distribution.final_std": 0.15,
+    "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1),
+}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": _FLAT_CPU,
+    "cpu": {**_FLAT_CPU, **_CALM},
     # To be started from a policy that walks: in worlds that differ from the start, none is found.
     "robust": {
         **_cpu(1200, _LARGE),
