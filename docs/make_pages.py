@@ -28,7 +28,6 @@ from make_architecture import check_order, control_step_svg, room_table, rooms_s
 from make_commands import commands_page  # noqa: E402
 from make_reference import reference_pages  # noqa: E402
 from make_results import (  # noqa: E402
-    G1_EXACT,
     G1_FLAT,
     G1_ROUGH,
     GO1_FLAT,
@@ -57,7 +56,6 @@ def pages() -> dict[str, str]:
     go1 = _fill((ROOT / "docs/go1-study.md").read_text(encoding="utf-8"), "probe", probe_table(GO1_FLAT))
     go1 = _fill(go1, "long", probe_table(GO1_LONG))
     g1 = _fill((ROOT / "docs/g1-study.md").read_text(encoding="utf-8"), "probe", probe_table(G1_FLAT))
-    g1 = _fill(g1, "exact", probe_table(G1_EXACT))
     g1 = _fill(g1, "levels", level_table(G1_ROUGH))
     go1 = _fill(go1, "levels", level_table(GO1_ROUGH))
     terrain = _fill((ROOT / "docs/terrain.md").read_text(encoding="utf-8"), "sizes", terrain_sizes())
