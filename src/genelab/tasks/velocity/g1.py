@@ -3,13 +3,13 @@
 from typing import Any
 
 from genelab import envs, mdp
-from genelab.envs import EventTermCfg, ManagerBasedRlEnvCfg, ObservationTermCfg, RampCfg, RewardTermCfg
+from genelab.envs import EventTermCfg, ManagerBasedRlEnvCfg, ObservationTermCfg, RewardTermCfg
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.scene.robots.g1 import ACTION_SCALES, MIRROR, SIDES, g1
 from genelab.scene.terrain_shapes import LARGE_SIZES
 from genelab.sensors import ContactSensorCfg
-from genelab.tasks.velocity.builder import COMMAND, STEPS, VelocityRobot, flat_agent, pushes, velocity
+from genelab.tasks.velocity.builder import COMMAND, STEPS, VelocityRobot, flat_agent, nearness, pushes, ramp, velocity
 from genelab.tasks.velocity.builder import rough_ppo as rough_ppo
 
 FEET = tuple(f"{side}_foot" for side in SIDES)
@@ -115,12 +115,6 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
-def _nearness(fade: int, weight: float, hold: int = 0, after: int = 0) -> RewardTermCfg:
-    """Being near to the command pays: in full for `hold` iterations, then less and less for `fade` iterations."""
-    ramp = RampCfg(start=1.0, end=0.0, steps=fade * STEPS, after=after * STEPS, hold=hold * STEPS)
-    return RewardTermCfg(mdp.Nearness, weight=weight, params={**_COMMAND, "smallest": 0.3, "over": 0.5}, ramp=ramp)
-
-
 def _shaping(iterations: int, near: int) -> dict[str, Any]:
     """What leads to the first steps, gone after so many iterations, and then to exact ones (docs/g1-study.md).
 
@@ -128,17 +122,16 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
     are small for half as long; pushes come when the rest is gone. From then on, being near to the command pays for
     `near` iterations and fades in 20: the task's own reward prefers slow turns, and has them back in a hundred.
     """
-    steps = iterations * STEPS
-    fade, step = RampCfg(start=1.0, end=0.0, steps=steps), {"feet": "feet", "command": COMMAND, "threshold": 0.1}
+    fade, step = ramp(1.0, 0.0, iterations), {"feet": "feet", "command": COMMAND, "threshold": 0.1}
     slowly = ("action_rate", "clearance", "swing_height", "angular_momentum", "torso_ang_vel")
     return {
         "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params=_COMMAND, ramp=fade),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
-        "env.rewards.nearness": _nearness(20, weight=3.0, hold=near, after=iterations),
-        **{f"env.rewards.{name}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for name in slowly},
-        "env.events.push": pushes(G1, after=steps, every=(3.0, 9.0)),
-        f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
+        "env.rewards.nearness": nearness(20, weight=3.0, hold=near, after=iterations),
+        **{f"env.rewards.{name}.ramp": ramp(0.05, 1.0, iterations) for name in slowly},
+        "env.events.push": pushes(G1, after=iterations * STEPS, every=(3.0, 9.0)),
+        f"env.commands.{COMMAND}.ramp": ramp(0.3, 1.0, iterations // 2),
     }
 
 
@@ -173,10 +166,10 @@ def _climbing(iterations: int) -> dict[str, Any]:
     The task asks for soles that get 65 mm above the ground, which is less than a stair. Feet that get as high as a
     stair pay at first, and so does being near to the command, because a slow robot stays on easy ground.
     """
-    fade, high = RampCfg(start=1.0, end=0.0, steps=iterations * STEPS), {**_LIFT, "feet": "feet", "height": 0.2}
+    fade, high = ramp(1.0, 0.0, iterations), {**_LIFT, "feet": "feet", "height": 0.2}
     return {
         "env.rewards.lift": RewardTermCfg(mdp.FeetSwingHeight, weight=-10.0, params=high, ramp=fade),
-        "env.rewards.nearness": _nearness(iterations, weight=2.0),
+        "env.rewards.nearness": nearness(iterations, weight=2.0),
     }
 
 

@@ -8,7 +8,7 @@ from genelab.envs import EventTermCfg, ManagerBasedRlEnvCfg, RampCfg, RewardTerm
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.scene.robots.go1 import LEGS, MIRROR, go1
-from genelab.tasks.velocity.builder import COMMAND, STEPS, VelocityRobot, flat_agent, on_ground, velocity
+from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, flat_agent, nearness, on_ground, ramp, velocity
 from genelab.tasks.velocity.builder import rough_ppo as rough_ppo
 
 FEET = tuple(f"{leg}_foot" for leg in LEGS)
@@ -63,21 +63,20 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return flat_agent(max_iterations=3000)
 
 
-def _shaping(iterations: int) -> dict[str, Any]:
-    """What leads out of standing still; gone after twice so many iterations (docs/go1-study.md).
+def _shaping(iterations: int, *, progress: RampCfg, air_time: RampCfg) -> dict[str, Any]:
+    """What leads out of standing still, and fades (docs/go1-study.md).
 
-    Progress along the command and a trot pay at first; penalties on joint accelerations and changes of action come in
-    slowly; commands are small for half as long. Progress stays twice as long as the rest: slow commands and turns are
-    learnt last.
+    For so many iterations a trot pays, less and less, and penalties on joint accelerations and changes of action come
+    in; commands are small for half as long. Progress along the command stays longer, because full commands and turns
+    are learnt last. Long swings pay more at first, for a calm gait.
     """
-    steps = iterations * STEPS
-    fade, late = (RampCfg(start=1.0, end=0.0, steps=n * steps) for n in (1, 2))
     trot, share = {**_FEET, "threshold": 0.1}, {**_COMMAND, "smallest": 0.3}
     return {
-        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=share, ramp=late),
-        "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=fade),
-        **{f"env.rewards.{n}.ramp": RampCfg(start=0.05, end=1.0, steps=steps) for n in ("joint_acc", "action_rate")},
-        f"env.commands.{COMMAND}.ramp": RampCfg(start=0.3, end=1.0, steps=steps // 2),
+        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=share, ramp=progress),
+        "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=ramp(1.0, 0.0, iterations)),
+        "env.rewards.air_time.ramp": air_time,
+        **{f"env.rewards.{name}.ramp": ramp(0.05, 1.0, iterations) for name in ("joint_acc", "action_rate")},
+        f"env.commands.{COMMAND}.ramp": ramp(0.3, 1.0, iterations // 2),
     }
 
 
@@ -118,22 +117,49 @@ _RANDOM: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
 One draw holds for all joints of a robot: draws of their own would cancel out.
 """
 _ROBUST = {f"env.events.{name}": EventTermCfg(f, mode="startup", params=p) for name, (f, p) in _RANDOM.items()}
-_FLAT_CPU = {**_cpu(390, _SMALL), **_shaping(180)}
-_CALM = {
-    # What is learnt last is learnt with little noise, where mirror images alone hardly keep left and right alike.
-    "agent.actor.distribution.final_std": 0.15,
-    "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1),
+_FLAT_CPU = {
+    **_cpu(400, _SMALL),
+    **_shaping(180, progress=ramp(1.0, 0.0, 150, hold=240), air_time=ramp(3.0, 1.0, 240)),
 }
+
+
+def _calm(std: float, until: float) -> dict[str, Any]:
+    """What is learnt last is learnt with little noise, where mirror images alone hardly keep left and right alike."""
+    return {
+        "agent.actor.distribution.final_std": std,
+        "agent.actor.distribution.final_std_between": (0.0, until),
+        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1),
+    }
+
+
+def _sure(iterations: int) -> dict[str, Any]:
+    """Not falling and being near to the command pay a robot that walks, until shortly before the end of a training."""
+    hold, fade = iterations - 50, 30
+    return {
+        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=2.0, ramp=ramp(1.0, 0.0, fade, hold=hold)),
+        "env.rewards.nearness": nearness(fade, weight=1.0, hold=hold),
+    }
+
+
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**_FLAT_CPU, **_CALM},
+    "cpu": {**_FLAT_CPU, **_calm(0.15, until=1.0)},
     # To be started from a policy that walks: in worlds that differ from the start, none is found.
     "robust": {
         **_cpu(1200, _LARGE),
         **_ROBUST,
+        **_sure(1200),
+        **_calm(0.15, until=0.5),
         "agent.algorithm.max_learning_rate": 1e-3,  # it should not forget how to walk
         "agent.algorithm.entropy_coef": 0.002,
+        "agent.actor.distribution.init_std": 0.3,
+        "agent.actor.distribution.std_range": (0.15, 0.3),
     },
-    "long": {**_cpu(2400, _LARGE), **_shaping(180), "agent.algorithm.entropy_coef": 0.001},
+    "long": {
+        **_cpu(2400, _LARGE),
+        **_shaping(180, progress=ramp(1.0, 0.0, 360), air_time=ramp(4.0, 1.0, 800)),
+        **_calm(0.12, until=0.3),
+        "agent.algorithm.entropy_coef": 0.001,
+    },
     "spo": {
         "agent.algorithm": "spo",
         **_FLAT_CPU,
@@ -144,5 +170,19 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
 }
 # The standard deviation as on flat ground, where the policy comes from.
 _ROUGH_CPU = {**_cpu(800, _LARGE), "agent.actor.distribution.state_dependent": False}
-ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": _ROUGH_CPU, "robust": {**_ROUGH_CPU, **_ROBUST}}
-"""To be started from a policy for flat ground: ``--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0``."""
+ROUGH_PRESETS: dict[str, dict[str, Any]] = {
+    # To be started from a policy for flat ground: `--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0`.
+    "cpu": _ROUGH_CPU,
+    "robust": {**_ROUGH_CPU, **_ROBUST},
+    # To be started from the policy of `cpu`, which can be on every level from the beginning.
+    "long": {
+        **_cpu(1200, _LARGE),
+        **_sure(1200),
+        **_calm(0.15, until=0.5),
+        "env.scene.terrain.spread": True,
+        "agent.algorithm.max_learning_rate": 1e-3,
+        "agent.actor.distribution.state_dependent": False,
+        "agent.actor.distribution.init_std": 0.3,
+        "agent.actor.distribution.std_range": (0.1, 0.3),
+    },
+}
