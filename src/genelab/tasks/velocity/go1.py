@@ -72,7 +72,7 @@ def _shaping(iterations: int, *, progress: RampCfg, air_time: RampCfg) -> dict[s
     """
     trot, share = {**_FEET, "threshold": 0.1}, {**_COMMAND, "smallest": 0.3}
     return {
-        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=share, ramp=progress),
+        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=1.0, params=share, ramp=progress),
         "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=ramp(1.0, 0.0, iterations)),
         "env.rewards.air_time.ramp": air_time,
         **{f"env.rewards.{name}.ramp": ramp(0.05, 1.0, iterations) for name in ("joint_acc", "action_rate")},
@@ -118,16 +118,16 @@ One draw holds for all joints of a robot: draws of their own would cancel out.
 """
 _ROBUST = {f"env.events.{name}": EventTermCfg(f, mode="startup", params=p) for name, (f, p) in _RANDOM.items()}
 _FLAT_CPU = {
-    **_cpu(400, _SMALL),
-    **_shaping(180, progress=ramp(1.0, 0.0, 150, hold=240), air_time=ramp(3.0, 1.0, 240)),
+    **_cpu(470, _SMALL),
+    **_shaping(180, progress=ramp(2.5, 0.0, 150, hold=300), air_time=ramp(3.0, 1.0, 240)),
 }
 
 
-def _calm(std: float, until: float) -> dict[str, Any]:
+def _calm(std: float, between: tuple[float, float]) -> dict[str, Any]:
     """What is learnt last is learnt with little noise, where mirror images alone hardly keep left and right alike."""
     return {
         "agent.actor.distribution.final_std": std,
-        "agent.actor.distribution.final_std_between": (0.0, until),
+        "agent.actor.distribution.final_std_between": between,
         "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1),
     }
 
@@ -137,18 +137,18 @@ def _sure(iterations: int) -> dict[str, Any]:
     hold, fade = iterations - 50, 30
     return {
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=2.0, ramp=ramp(1.0, 0.0, fade, hold=hold)),
-        "env.rewards.nearness": nearness(fade, weight=1.0, hold=hold),
+        "env.rewards.nearness": nearness(fade, weight=2.0, hold=hold),
     }
 
 
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**_FLAT_CPU, **_calm(0.15, until=1.0)},
+    "cpu": {**_FLAT_CPU, **_calm(0.15, (0.0, 1.0))},
     # To be started from a policy that walks: in worlds that differ from the start, none is found.
     "robust": {
         **_cpu(1200, _LARGE),
         **_ROBUST,
         **_sure(1200),
-        **_calm(0.15, until=0.5),
+        **_calm(0.15, (0.5, 0.9)),
         "agent.algorithm.max_learning_rate": 1e-3,  # it should not forget how to walk
         "agent.algorithm.entropy_coef": 0.002,
         "agent.actor.distribution.init_std": 0.3,
@@ -156,8 +156,8 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
     },
     "long": {
         **_cpu(2400, _LARGE),
-        **_shaping(180, progress=ramp(1.0, 0.0, 360), air_time=ramp(4.0, 1.0, 800)),
-        **_calm(0.12, until=0.3),
+        **_shaping(180, progress=ramp(2.0, 0.0, 360), air_time=ramp(4.0, 1.0, 800)),
+        **_calm(0.12, (0.0, 0.3)),
         "agent.algorithm.entropy_coef": 0.001,
     },
     "spo": {
@@ -178,7 +178,7 @@ ROUGH_PRESETS: dict[str, dict[str, Any]] = {
     "long": {
         **_cpu(1200, _LARGE),
         **_sure(1200),
-        **_calm(0.15, until=0.5),
+        **_calm(0.15, (0.0, 0.5)),
         "env.scene.terrain.spread": True,
         "agent.algorithm.max_learning_rate": 1e-3,
         "agent.actor.distribution.state_dependent": False,
