@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from genelab import mdp
-from genelab.envs import EventTermCfg, ManagerBasedRlEnvCfg, RampCfg, RewardTermCfg
+from genelab.envs import EventTermCfg, ManagerBasedRlEnvCfg, RewardTermCfg
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.scene.robots.go1 import LEGS, MIRROR, go1
@@ -63,21 +63,26 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return flat_agent(max_iterations=3000)
 
 
-def _shaping(iterations: int, *, progress: RampCfg, air_time: RampCfg) -> dict[str, Any]:
+def _shaping(iterations: int, progress: RewardTermCfg) -> dict[str, Any]:
     """What leads out of standing still, and fades (docs/go1-study.md).
 
     For so many iterations a trot pays, less and less, and penalties on joint accelerations and changes of action come
-    in; commands are small for half as long. Progress along the command stays longer, because full commands and turns
-    are learnt last. Long swings pay more at first, for a calm gait.
+    in; commands are small for half as long. Progress along the command stays longer: full commands and turns are learnt
+    last.
     """
-    trot, share = {**_FEET, "threshold": 0.1}, {**_COMMAND, "smallest": 0.3}
+    trot = {**_FEET, "threshold": 0.1}
     return {
-        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=1.0, params=share, ramp=progress),
+        "env.rewards.progress": progress,
         "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=ramp(1.0, 0.0, iterations)),
-        "env.rewards.air_time.ramp": air_time,
         **{f"env.rewards.{name}.ramp": ramp(0.05, 1.0, iterations) for name in ("joint_acc", "action_rate")},
         f"env.commands.{COMMAND}.ramp": ramp(0.3, 1.0, iterations // 2),
     }
+
+
+def _progress(start: float, fade: int, hold: int = 0) -> RewardTermCfg:
+    """Progress along the command pays: with weight `start` for `hold` iterations, then less and less for `fade`."""
+    fading = ramp(start, 0.0, fade, hold=hold)
+    return RewardTermCfg(mdp.progress, weight=1.0, params={**_COMMAND, "smallest": 0.3}, ramp=fading)
 
 
 def _cpu(iterations: int, layers: tuple[int, ...]) -> dict[str, Any]:
@@ -119,7 +124,8 @@ One draw holds for all joints of a robot: draws of their own would cancel out.
 _ROBUST = {f"env.events.{name}": EventTermCfg(f, mode="startup", params=p) for name, (f, p) in _RANDOM.items()}
 _FLAT_CPU = {
     **_cpu(470, _SMALL),
-    **_shaping(180, progress=ramp(2.5, 0.0, 150, hold=300), air_time=ramp(3.0, 1.0, 240)),
+    **_shaping(180, _progress(2.5, fade=150, hold=300)),
+    "env.rewards.air_time.ramp": ramp(3.0, 1.0, 240),  # for long swings
 }
 
 
@@ -156,8 +162,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
     },
     "long": {
         **_cpu(2400, _LARGE),
-        **_shaping(180, progress=ramp(2.0, 0.0, 360), air_time=ramp(4.0, 1.0, 800)),
-        **_calm(0.12, (0.0, 0.3)),
+        **_shaping(180, _progress(2.0, fade=360)),
         "agent.algorithm.entropy_coef": 0.001,
     },
     "spo": {
@@ -174,15 +179,4 @@ ROUGH_PRESETS: dict[str, dict[str, Any]] = {
     # To be started from a policy for flat ground: `--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0`.
     "cpu": _ROUGH_CPU,
     "robust": {**_ROUGH_CPU, **_ROBUST},
-    # To be started from the policy of `cpu`, which can be on every level from the beginning.
-    "long": {
-        **_cpu(1200, _LARGE),
-        **_sure(1200),
-        **_calm(0.15, (0.0, 0.5)),
-        "env.scene.terrain.spread": True,
-        "agent.algorithm.max_learning_rate": 1e-3,
-        "agent.actor.distribution.state_dependent": False,
-        "agent.actor.distribution.init_std": 0.3,
-        "agent.actor.distribution.std_range": (0.1, 0.3),
-    },
 }
