@@ -50,6 +50,7 @@ def test_a_small_permutation_test_counts_all_ways_to_flip_signs() -> None:
     # 4 = 1 - 0 + 3 …: +1+2+3, -1+2+3 and their opposites reach 4.
     assert permutation_p(np.array([-1.0, 2.0, 3.0])) == 4 / 8
     assert permutation_p(np.zeros(3)) == 1.0
+    assert permutation_p(np.array([2.0])) == 1.0  # one pair has a metric: its two signs are equally far from zero
 
 
 def test_a_sampled_permutation_test_agrees_with_the_exact_one() -> None:

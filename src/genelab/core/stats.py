@@ -77,6 +77,8 @@ def permutation_p(differences: np.ndarray, seed: int = 0, resamples: int = RESAM
     """Two-sided p-value of a mean difference with signs flipped: all 2^n ways, or a sample of `resamples` of them."""
     from scipy.stats import permutation_test
 
+    if len(differences) < 2:
+        return 1.0  # either sign is as far from zero
     test = permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=resamples, rng=seed)
     return float(test.pvalue)
 
