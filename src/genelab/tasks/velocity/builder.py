@@ -11,15 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from genelab import envs, mdp
-from genelab.envs import (
-    CurriculumTermCfg,
-    EventTermCfg,
-    ManagerBasedRlEnvCfg,
-    ObservationGroupCfg,
-    ObservationTermCfg,
-    RampCfg,
-    RewardTermCfg,
-)
+from genelab.envs import CurriculumTermCfg, EventTermCfg, ManagerBasedRlEnvCfg, ObservationGroupCfg, ObservationTermCfg
 from genelab.mdp import VelocityCommandCfg
 from genelab.rl.cfg import RslRlDistributionCfg, RslRlModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoCfg
 from genelab.scene.scene import EntityCfg, GroundCfg, SceneCfg
@@ -48,7 +40,7 @@ class VelocityRobot:
     """For terms of this robot's own, such as contact sensors of its feet."""
     actions: dict[str, envs.ActionTermCfg]
     command: VelocityCommandCfg
-    rewards: dict[str, RewardTermCfg]
+    rewards: dict[str, envs.RewardTermCfg]
     critic: dict[str, ObservationTermCfg] = field(default_factory=dict)
     """What the critic sees besides the actor's observations and the velocity of the base."""
     history: int = 1
@@ -130,15 +122,9 @@ def pushes(table: VelocityRobot, after: int = 0, every: tuple[float, float] = (1
     return EventTermCfg(mdp.push_root, mode="interval", interval_s=every, after=after, params=dict(table.push))
 
 
-def ramp(start: float, end: float, iterations: int, *, hold: int = 0, after: int = 0) -> RampCfg:
+def ramp(start: float, end: float, iterations: int, *, hold: int = 0, after: int = 0) -> envs.RampCfg:
     """From `start` to `end` in so many iterations, after `hold` iterations at `start`."""
-    return RampCfg(start=start, end=end, steps=iterations * STEPS, hold=hold * STEPS, after=after * STEPS)
-
-
-def nearness(fade: int, weight: float, hold: int = 0, after: int = 0) -> RewardTermCfg:
-    """Being near to the command pays: in full for `hold` iterations, then less and less for `fade` iterations."""
-    params = {"command": COMMAND, "smallest": 0.3, "over": 0.5}
-    return RewardTermCfg(mdp.Nearness, weight=weight, params=params, ramp=ramp(1.0, 0.0, fade, hold=hold, after=after))
+    return envs.RampCfg(start=start, end=end, steps=iterations * STEPS, hold=hold * STEPS, after=after * STEPS)
 
 
 def flat_agent(max_iterations: int) -> RslRlOnPolicyRunnerCfg:

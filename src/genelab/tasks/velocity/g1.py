@@ -9,7 +9,7 @@ from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.scene.robots.g1 import ACTION_SCALES, MIRROR, SIDES, g1
 from genelab.scene.terrain_shapes import LARGE_SIZES
 from genelab.sensors import ContactSensorCfg
-from genelab.tasks.velocity.builder import COMMAND, STEPS, VelocityRobot, flat_agent, nearness, pushes, ramp, velocity
+from genelab.tasks.velocity.builder import COMMAND, STEPS, VelocityRobot, flat_agent, pushes, ramp, velocity
 from genelab.tasks.velocity.builder import rough_ppo as rough_ppo
 
 FEET = tuple(f"{side}_foot" for side in SIDES)
@@ -115,6 +115,12 @@ def flat_ppo() -> RslRlOnPolicyRunnerCfg:
     return cfg
 
 
+def _nearness(fade: int, weight: float, hold: int = 0, after: int = 0) -> RewardTermCfg:
+    """Being near to the command pays: in full for `hold` iterations, then less and less for `fade` iterations."""
+    params = {**_COMMAND, "smallest": 0.3, "over": 0.5}
+    return RewardTermCfg(mdp.Nearness, weight=weight, params=params, ramp=ramp(1.0, 0.0, fade, hold=hold, after=after))
+
+
 def _shaping(iterations: int, near: int) -> dict[str, Any]:
     """What leads to the first steps, gone after so many iterations, and then to exact ones (docs/g1-study.md).
 
@@ -128,7 +134,7 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
         "env.rewards.progress": RewardTermCfg(mdp.progress, weight=4.0, params=_COMMAND, ramp=fade),
         "env.rewards.single_support": RewardTermCfg(mdp.single_support, weight=2.0, params=step, ramp=fade),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
-        "env.rewards.nearness": nearness(20, weight=3.0, hold=near, after=iterations),
+        "env.rewards.nearness": _nearness(20, weight=3.0, hold=near, after=iterations),
         **{f"env.rewards.{name}.ramp": ramp(0.05, 1.0, iterations) for name in slowly},
         "env.events.push": pushes(G1, after=iterations * STEPS, every=(3.0, 9.0)),
         f"env.commands.{COMMAND}.ramp": ramp(0.3, 1.0, iterations // 2),
@@ -169,7 +175,7 @@ def _climbing(iterations: int) -> dict[str, Any]:
     fade, high = ramp(1.0, 0.0, iterations), {**_LIFT, "feet": "feet", "height": 0.2}
     return {
         "env.rewards.lift": RewardTermCfg(mdp.FeetSwingHeight, weight=-10.0, params=high, ramp=fade),
-        "env.rewards.nearness": nearness(iterations, weight=2.0),
+        "env.rewards.nearness": _nearness(iterations, weight=2.0),
     }
 
 

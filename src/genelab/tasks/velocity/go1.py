@@ -8,7 +8,7 @@ from genelab.envs import EventTermCfg, ManagerBasedRlEnvCfg, RewardTermCfg
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.scene.robots.go1 import LEGS, MIRROR, go1
-from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, flat_agent, nearness, on_ground, ramp, velocity
+from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, flat_agent, on_ground, ramp, velocity
 from genelab.tasks.velocity.builder import rough_ppo as rough_ppo
 
 FEET = tuple(f"{leg}_foot" for leg in LEGS)
@@ -128,37 +128,19 @@ _FLAT_CPU = {
     "env.rewards.air_time.ramp": ramp(3.0, 1.0, 240),  # for long swings
 }
 
-
-def _calm(std: float, between: tuple[float, float]) -> dict[str, Any]:
-    """What is learnt last is learnt with little noise, where mirror images alone hardly keep left and right alike."""
-    return {
-        "agent.actor.distribution.final_std": std,
-        "agent.actor.distribution.final_std_between": between,
-        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1),
-    }
-
-
-def _sure(iterations: int) -> dict[str, Any]:
-    """Not falling and being near to the command pay a robot that walks, until shortly before the end of a training."""
-    hold, fade = iterations - 50, 30
-    return {
-        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=2.0, ramp=ramp(1.0, 0.0, fade, hold=hold)),
-        "env.rewards.nearness": nearness(fade, weight=2.0, hold=hold),
-    }
-
-
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": {**_FLAT_CPU, **_calm(0.15, (0.0, 1.0))},
+    "cpu": {
+        **_FLAT_CPU,
+        # What is learnt last is learnt with little noise, where mirror images alone hardly keep left and right alike.
+        "agent.actor.distribution.final_std": 0.15,
+        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1),
+    },
     # To be started from a policy that walks: in worlds that differ from the start, none is found.
     "robust": {
         **_cpu(1200, _LARGE),
         **_ROBUST,
-        **_sure(1200),
-        **_calm(0.15, (0.5, 0.9)),
         "agent.algorithm.max_learning_rate": 1e-3,  # it should not forget how to walk
         "agent.algorithm.entropy_coef": 0.002,
-        "agent.actor.distribution.init_std": 0.3,
-        "agent.actor.distribution.std_range": (0.15, 0.3),
     },
     "long": {
         **_cpu(2400, _LARGE),
@@ -175,8 +157,5 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
 }
 # The standard deviation as on flat ground, where the policy comes from.
 _ROUGH_CPU = {**_cpu(800, _LARGE), "agent.actor.distribution.state_dependent": False}
-ROUGH_PRESETS: dict[str, dict[str, Any]] = {
-    # To be started from a policy for flat ground: `--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0`.
-    "cpu": _ROUGH_CPU,
-    "robust": {**_ROUGH_CPU, **_ROBUST},
-}
+ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": _ROUGH_CPU, "robust": {**_ROUGH_CPU, **_ROBUST}}
+"""To be started from a policy for flat ground: ``--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0``."""
