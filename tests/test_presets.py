@@ -45,8 +45,7 @@ def test_the_shaping_of_the_go1_is_in_its_cpu_preset_only() -> None:
     assert not set(AIDS) & set(resolve(GO1, preset="reference").env_cfg.rewards)
     shaped = resolve(GO1, preset="cpu").env_cfg
     assert list(shaped.rewards) == [*find(GO1).env_cfg().rewards, *AIDS]
-    assert [shaped.rewards[name].weight for name in AIDS] == [1.0, 2.0]
-    assert [shaped.rewards[name].ramp.factor(0) for name in AIDS] == [2.5, 1.0]
+    assert [shaped.rewards[name].weight for name in AIDS] == [2.0, 2.0]
     assert shaped.rewards["joint_acc"].ramp == shaped.rewards["action_rate"].ramp
     assert shaped.rewards["joint_acc"].ramp == RampCfg(start=0.05, end=1.0, steps=4320)
     assert shaped.commands["velocity"].ramp == RampCfg(start=0.3, end=1.0, steps=2160)
@@ -70,7 +69,7 @@ def test_a_user_overrides_what_a_preset_added_and_the_preset_stays_as_it_is() ->
     changed = resolve(GO1, preset="cpu", overrides=typed).env_cfg.rewards
     assert (changed["trot"].weight, changed["joint_acc"].ramp.steps, changed["progress"].ramp) == (7.0, 12, None)
     again = resolve(GO1, preset="cpu").env_cfg.rewards
-    assert (again["trot"].weight, again["joint_acc"].ramp.steps, again["progress"].ramp.steps) == (2.0, 4320, 3600)
+    assert (again["trot"].weight, again["joint_acc"].ramp.steps, again["progress"].ramp.steps) == (2.0, 4320, 8640)
 
 
 def test_a_preset_that_is_played_leaves_its_training_aids_out() -> None:
