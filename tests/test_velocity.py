@@ -452,6 +452,19 @@ def test_pushes_come_every_one_to_three_seconds_in_training() -> None:
     env.close()
 
 
+def test_a_single_axis_command_keeps_one_axis_of_some_worlds_and_leaves_the_others() -> None:
+    env = go1_env(64)
+    wanted = torch.tensor([0.5, -0.4, 0.3])
+    env.command_manager[COMMAND][:] = wanted
+    mdp.single_axis_command(env, torch.arange(48), COMMAND)
+    asked, spared = env.command_manager[COMMAND][:48], env.command_manager[COMMAND][48:]
+    assert bool((spared == wanted).all())
+    assert bool(((asked == 0.0) | (asked == wanted)).all())
+    assert bool(((asked != 0.0).sum(dim=1) == 1).all())
+    assert bool((asked != 0.0).any(dim=0).all())  # each axis in some world
+    env.close()
+
+
 # Disturbances of the robot
 
 

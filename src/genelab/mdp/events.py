@@ -85,6 +85,17 @@ def place_root(env: Env, env_ids: Tensor, xy: NonNegative, yaw: NonNegative = ma
     placed.write_root(env_ids, pos, quat_from_axis_angle(up, yaw * draw[:, 2]), torch.zeros_like(draw).repeat(1, 2))
 
 
+def single_axis_command(env: Env, env_ids: Tensor, command: str) -> None:
+    """Let a command ask for one of its axes only, drawn for each world, until it is drawn anew.
+
+    Commands drawn in all axes at once almost never ask for a turn on the spot or a step straight back.
+    """
+    value = env.command_manager[command]
+    draw = env.streams.uniform(f"event/single_axis_command/{command}", (len(env_ids),), 0.0, value.shape[1])
+    others = torch.arange(value.shape[1], device=env.device) != draw.long().unsqueeze(1)
+    value[env_ids] = value[env_ids].masked_fill(others, 0.0)
+
+
 def push_root(
     env: Env,
     env_ids: Tensor,
