@@ -36,7 +36,7 @@ def results_table() -> Table:
         shares = [run["success"] for run in runs if run["success"] is not None]
         success = {f"{share:.0%}" for share in (min(shares), max(shares))} if shares else set()
         seconds = statistics.median(run["seconds"] for run in runs)
-        threads = sorted({str(run["threads"]) for run in runs})
+        cores = sorted({run["cores"] for run in runs})
         rows.append(
             (
                 directory.parent.name,
@@ -47,7 +47,7 @@ def results_table() -> Table:
                 f"{middle:.3f} ({low:.3f} to {high:.3f})" if len(runs) > 1 else "",
                 " to ".join(sorted(success, key=lambda text: int(text[:-1]))),
                 f"{runs[0]['samples'] / 1e6:.1f} M",
-                f"{seconds:.0f} s, threads: {' or '.join(threads)}",
+                f"{seconds:.0f} s, {' or '.join(cores)}",
             )
         )
     titles = ("task", "preset", "seeds", "mean", "worst", "middle half (95 %)", "success", "samples", "training")
@@ -112,5 +112,9 @@ def _run(directory: Path) -> dict[str, Any]:
         "success": evaluation["metrics"]["success_rate"],
         "samples": run["samples"],
         "seconds": run["train_seconds"],
-        "threads": run["torch_threads"],
+        "cores": _cores(run["torch_threads"], run["overrides"].get("agent.rollout.learners", 1)),
     }
+
+
+def _cores(threads: int, learners: int) -> str:
+    return f"{learners} learners" if learners > 1 else "1 thread" if threads == 1 else f"{threads} threads"
