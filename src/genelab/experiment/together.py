@@ -87,6 +87,8 @@ def _follow(env_cfg: ManagerBasedRlEnvCfg, agent_cfg: Any) -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the leader's business: it finishes the iteration
         signal.signal(number, lambda *_: signal.alarm(GRACE_S))  # but not if it is gone
     env = make_env(env_cfg, agent_cfg)
-    backends.make_learner(env, agent_cfg, {}).follow()  # type: ignore[attr-defined]
+    learner: Any = backends.make_learner(env, agent_cfg, {})
+    learner.follow()
+    learner.close()
     env.close()
     raise SystemExit(0)

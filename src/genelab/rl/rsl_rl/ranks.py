@@ -69,6 +69,7 @@ class RankLearner(ShardLearner):
         if distributed.get_rank() == 0:
             with suppress(RuntimeError):  # a follower is gone
                 distributed.broadcast_object_list([None])
+        distributed.destroy_process_group()  # a thread of gloo's that lives when Python ends aborts the process
 
     def follow(self) -> None:
         """Do what the leader does, until it ends."""
