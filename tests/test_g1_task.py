@@ -346,7 +346,7 @@ def test_what_helps_to_begin_fades_and_is_not_in_the_task() -> None:
     assert all(ramp.factor(steps) == 0.0 for ramp in aids.values())
     ramps = [term.ramp for name, term in shaped.rewards.items() if name in task.rewards and term.ramp]
     assert all((ramp.end, ramp.steps) == (1.0, end) for ramp in ramps)
-    assert shaped.events["push"].after == end
+    assert shaped.events["push"].after == shaped.events["single_axis"].after == end
     assert {**shaped.events["push"].params} == task.events["push"].params
 
 
