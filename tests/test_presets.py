@@ -127,6 +127,15 @@ def test_an_evaluation_has_what_a_preset_adds_to_the_task_and_no_aids_to_trainin
         assert getattr(cfg, kind) == getattr(task, kind), kind
 
 
+def test_how_often_a_preset_asks_for_what_is_not_how_a_policy_is_evaluated() -> None:
+    g1, share = GO1.replace("Go1", "G1"), "env.commands.velocity.forward_share"
+    assert resolve(g1, preset="cpu").env_cfg.commands["velocity"].forward_share == 0.1
+    assert share not in resolve(g1, preset="cpu").env_changes()
+    assert resolve(g1, play=True, preset="cpu").env_cfg.commands == find(g1).env_cfg(play=True).commands
+    typed = resolve(g1, preset="cpu", overrides=[(share, "0.5")])
+    assert typed.env_changes()[share] == 0.5
+
+
 def test_a_training_environment_gets_all_that_a_run_stored(generous: str) -> None:
     trained = resolve(GO1, preset=generous)
     rebuilt = resolve(GO1, preset="reference")

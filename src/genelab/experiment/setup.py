@@ -23,6 +23,9 @@ _OF_THE_TASK = ("env.actions.", "env.commands.", "env.metrics.", "env.observatio
 """Where a config object that a preset sets is part of the task. Elsewhere (rewards, terminations, events, curricula)
 it helps to train, and evaluation is without it: by the task's own rewards and ends."""
 
+_HOW_OFTEN = (".standing_share", ".forward_share")
+"""How often a command asks for what. A preset may let training ask otherwise than evaluation does."""
+
 
 def of_the_policy(path: str) -> bool:
     """Whether an env path says what a policy was trained for."""
@@ -49,7 +52,7 @@ class Setup:
 
     def env_changes(self) -> dict[str, Any]:
         """What preset and user changed about the task itself: a policy trained so must be evaluated so."""
-        changes = (*self.preset_changes, *self.changes)
+        changes = (*(c for c in self.preset_changes if not c.path.endswith(_HOW_OFTEN)), *self.changes)
         changed = {c.path: c.new for c in changes if c.path.startswith("env.") and of_the_policy(c.path)}
         return {path: to_dict(value) if is_config(value) else value for path, value in changed.items()}
 
@@ -70,7 +73,8 @@ def resolve(
     setup.preset = choose_preset(spec, preset, backend, overrides)
     preset_changes = list(spec.preset(setup.preset, backend).items())
     if play:
-        preset_changes = [(path, value) for path, value in _for_play(preset_changes) if path != "env.num_envs"]
+        left_out = ("env.num_envs", *_HOW_OFTEN)
+        preset_changes = [(path, value) for path, value in _for_play(preset_changes) if not path.endswith(left_out)]
     setup.preset_changes = [c for c in apply_overrides(setup.roots, preset_changes) if c.old != c.new]
     setup.changes = apply_typed(setup.roots, overrides)
     check_read(setup.roots, setup.changes, unused)
