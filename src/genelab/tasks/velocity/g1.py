@@ -199,6 +199,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
     # learning rate is at 1e-4, and the return stays where it is.
     "long": {
         **_cpu(1500),
+        "env.num_envs": 1024,
         "agent.algorithm.max_learning_rate": 1e-3,
         "agent.algorithm.decay_entropy": True,
         "agent.algorithm.symmetry": _SYMMETRIC,
