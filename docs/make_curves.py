@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs/images"
 MEMORY = "GeneLab-Inverted-Pendulum-Memory-v0"
 GO1 = "Genelab-Velocity-Flat-Unitree-Go1-v0"
+G1 = "Genelab-Velocity-Flat-Unitree-G1-v0"
 COLOURS = {"rsl_rl": "#2563a8", "skrl": "#c04a15", "sb3": "#1c7f58"}
 
 
@@ -36,6 +37,13 @@ def go1() -> None:
     _plot_runs(axes, GO1, "cpu", "#2563a8", "cpu, 4.8 M steps")
     axes.legend(frameon=False)
     _save(figure, "go1-long.png")
+
+
+def g1() -> None:
+    """The humanoid's long training, as the training itself sees it."""
+    figure, axes = _figure("environment steps of the long training, millions", "return while training")
+    _plot_runs(axes, G1, "long", "#c04a15", "long")
+    _save(figure, "g1-long.png")
 
 
 def memory() -> None:
@@ -86,5 +94,6 @@ def _save(figure: Any, name: str) -> None:
 if __name__ == "__main__":
     backends()
     go1()
+    g1()
     memory()
     humanoids()

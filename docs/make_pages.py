@@ -29,6 +29,7 @@ from make_commands import commands_page  # noqa: E402
 from make_reference import reference_pages  # noqa: E402
 from make_results import (  # noqa: E402
     G1_FLAT,
+    G1_LONG,
     G1_ROUGH,
     GO1_FLAT,
     GO1_LONG,
@@ -56,6 +57,7 @@ def pages() -> dict[str, str]:
     go1 = _fill((ROOT / "docs/go1-study.md").read_text(encoding="utf-8"), "probe", probe_table(GO1_FLAT))
     go1 = _fill(go1, "long", probe_table(GO1_LONG))
     g1 = _fill((ROOT / "docs/g1-study.md").read_text(encoding="utf-8"), "probe", probe_table(G1_FLAT))
+    g1 = _fill(g1, "long", probe_table(G1_LONG))
     g1 = _fill(g1, "levels", level_table(G1_ROUGH))
     go1 = _fill(go1, "levels", level_table(GO1_ROUGH))
     terrain = _fill((ROOT / "docs/terrain.md").read_text(encoding="utf-8"), "sizes", terrain_sizes())

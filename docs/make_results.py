@@ -21,6 +21,7 @@ MEMORY_VARIANTS = {
 GO1_FLAT = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/cpu"
 GO1_LONG = RESULTS / "Genelab-Velocity-Flat-Unitree-Go1-v0/long"
 G1_FLAT = RESULTS / "Genelab-Velocity-Flat-Unitree-G1-v0/cpu"
+G1_LONG = RESULTS / "Genelab-Velocity-Flat-Unitree-G1-v0/long"
 G1_ROUGH = RESULTS / "Genelab-Velocity-Rough-Unitree-G1-v0/cpu"
 GO1_ROUGH = RESULTS / "Genelab-Velocity-Rough-Unitree-Go1-v0/cpu"
 
