@@ -15,7 +15,8 @@ from pathlib import Path
 
 from genelab.core.files import read_json, read_json_lines, write_json
 
-RESULTS = Path(__file__).parent.parent / "results"
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results"
 CURVE_POINTS = 100
 
 
@@ -28,6 +29,8 @@ def collect(run: Path, name: str | None) -> None:
     every = max(1, len(lines) // CURVE_POINTS)
     kept = [*lines[every - 1 : -1 : every], lines[-1]]
     meta["curve"] = [[line["iteration"], round(line.get("return_mean", float("nan")), 4)] for line in kept]
+    if meta.get("warm_start"):  # a path of this machine says nothing to another
+        meta["warm_start"] = meta["warm_start"].removeprefix(f"{ROOT}/")
     evaluation = read_json(run / "eval.json")
     kind = name or (meta["preset"] if meta["engine"] == "mujoco" else f"{meta['preset']}-{meta['engine']}")
     target = RESULTS / meta["task"] / kind / f"seed_{meta['seed']}"
@@ -37,7 +40,7 @@ def collect(run: Path, name: str | None) -> None:
     if (run / "probe.json").exists():
         shutil.copy(run / "probe.json", target / "probe.json")
     print(
-        f"{target.relative_to(RESULTS.parent)}: {evaluation['metrics']['return_mean']:.3f}, {meta['train_seconds']} s"
+        f"{target.relative_to(ROOT)}: {evaluation['metrics']['return_mean']:.3f}, {meta['train_seconds']} s"
     )
 
 

@@ -126,7 +126,7 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
 
     Progress along the command, standing on one foot and not falling pay at first; penalties come in slowly; commands
     are small for half as long; pushes come when the rest is gone. From then on, being near to the command pays for
-    `near` iterations and fades in 20: the task's own reward prefers slow turns, and has them back in a hundred.
+    `near` iterations and fades in 20: without it turns get slow again within a hundred.
     """
     fade, step = ramp(1.0, 0.0, iterations), {"feet": "feet", "command": COMMAND, "threshold": 0.1}
     slowly = ("action_rate", "clearance", "swing_height", "angular_momentum", "torso_ang_vel")
