@@ -30,7 +30,7 @@ from genelab.tasks.velocity import go1
 from genelab.tasks.velocity.builder import velocity
 
 GO1 = "Genelab-Velocity-Flat-Unitree-Go1-v0"
-AIDS = ("progress", "trot")
+AIDS = ("progress", "trot", "alive")
 
 
 @pytest.mark.parametrize("play", [False, True], ids=["train", "play"])
@@ -45,10 +45,10 @@ def test_the_shaping_of_the_go1_is_in_its_cpu_preset_only() -> None:
     assert not set(AIDS) & set(resolve(GO1, preset="reference").env_cfg.rewards)
     shaped = resolve(GO1, preset="cpu").env_cfg
     assert list(shaped.rewards) == [*find(GO1).env_cfg().rewards, *AIDS]
-    assert [shaped.rewards[name].weight for name in AIDS] == [2.0, 2.0]
+    assert [shaped.rewards[name].weight for name in AIDS] == [2.0, 2.0, 1.0]
     assert shaped.rewards["joint_acc"].ramp == shaped.rewards["action_rate"].ramp
-    assert shaped.rewards["joint_acc"].ramp == RampCfg(start=0.05, end=1.0, steps=4320)
-    assert shaped.commands["velocity"].ramp == RampCfg(start=0.3, end=1.0, steps=2160)
+    assert shaped.rewards["joint_acc"].ramp == RampCfg(start=0.05, end=1.0, steps=4800)
+    assert shaped.commands["velocity"].ramp == RampCfg(start=0.3, end=1.0, steps=2400)
 
 
 @pytest.mark.parametrize("preset", ["cpu", "long", "spo", "robust"])
@@ -69,7 +69,7 @@ def test_a_user_overrides_what_a_preset_added_and_the_preset_stays_as_it_is() ->
     changed = resolve(GO1, preset="cpu", overrides=typed).env_cfg.rewards
     assert (changed["trot"].weight, changed["joint_acc"].ramp.steps, changed["progress"].ramp) == (7.0, 12, None)
     again = resolve(GO1, preset="cpu").env_cfg.rewards
-    assert (again["trot"].weight, again["joint_acc"].ramp.steps, again["progress"].ramp.steps) == (2.0, 4320, 8640)
+    assert (again["trot"].weight, again["joint_acc"].ramp.steps, again["progress"].ramp.steps) == (2.0, 4800, 9600)
 
 
 def test_a_preset_that_is_played_leaves_its_training_aids_out() -> None:

@@ -73,8 +73,7 @@ def resolve(
     setup.preset = choose_preset(spec, preset, backend, overrides)
     preset_changes = list(spec.preset(setup.preset, backend).items())
     if play:
-        left_out = ("env.num_envs", *_HOW_OFTEN)
-        preset_changes = [(path, value) for path, value in _for_play(preset_changes) if not path.endswith(left_out)]
+        preset_changes = [c for c in _for_play(preset_changes) if not c[0].endswith(("env.num_envs", *_HOW_OFTEN))]
     setup.preset_changes = [c for c in apply_overrides(setup.roots, preset_changes) if c.old != c.new]
     setup.changes = apply_typed(setup.roots, overrides)
     check_read(setup.roots, setup.changes, unused)

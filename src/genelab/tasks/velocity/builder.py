@@ -122,6 +122,13 @@ def pushes(table: VelocityRobot, after: int = 0, every: tuple[float, float] = (1
     return EventTermCfg(mdp.push_root, mode="interval", interval_s=every, after=after, params=dict(table.push))
 
 
+def steady(table: VelocityRobot, every: tuple[float, float], after: int = 0) -> dict[str, EventTermCfg]:
+    """What shows gaits that get slower and slower: pushes that come seldom, and commands for one axis alone."""
+    params = {"command": COMMAND}
+    single = EventTermCfg(mdp.single_axis_command, mode="interval", interval_s=(3.0, 9.0), after=after, params=params)
+    return {"env.events.push": pushes(table, after, every), "env.events.single_axis": single}
+
+
 def ramp(start: float, end: float, iterations: int, *, hold: int = 0, after: int = 0) -> envs.RampCfg:
     """From `start` to `end` in so many iterations, after `hold` iterations at `start`."""
     return envs.RampCfg(start=start, end=end, steps=iterations * STEPS, hold=hold * STEPS, after=after * STEPS)

@@ -9,7 +9,7 @@ from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.scene.robots.g1 import ACTION_SCALES, MIRROR, SIDES, g1
 from genelab.scene.terrain_shapes import LARGE_SIZES
 from genelab.sensors import ContactSensorCfg
-from genelab.tasks.velocity.builder import COMMAND, STEPS, VelocityRobot, flat_agent, pushes, ramp, velocity
+from genelab.tasks.velocity.builder import COMMAND, STEPS, VelocityRobot, flat_agent, pushes, ramp, steady, velocity
 from genelab.tasks.velocity.builder import rough_ppo as rough_ppo
 
 FEET = tuple(f"{side}_foot" for side in SIDES)
@@ -136,10 +136,7 @@ def _shaping(iterations: int, near: int) -> dict[str, Any]:
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=fade),
         "env.rewards.nearness": _nearness(20, weight=3.0, hold=near, after=iterations),
         **{f"env.rewards.{name}.ramp": ramp(0.05, 1.0, iterations) for name in slowly},
-        "env.events.push": pushes(G1, after=iterations * STEPS, every=(3.0, 9.0)),
-        "env.events.single_axis": EventTermCfg(
-            mdp.single_axis_command, mode="interval", interval_s=(3.0, 9.0), after=iterations * STEPS, params=_COMMAND
-        ),
+        **steady(G1, every=(3.0, 9.0), after=iterations * STEPS),
         f"env.commands.{COMMAND}.ramp": ramp(0.3, 1.0, iterations // 2),
         f"env.commands.{COMMAND}.forward_share": 0.1,  # with 0.2, steps backwards are learnt last
     }
@@ -195,8 +192,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.decay_entropy": True,
         "agent.algorithm.symmetry": _SYMMETRIC,
     },
-    # To be started from a policy of `cpu` that walks and still explores (model_600.pt): with a deviation of 0.08 the
-    # learning rate is at 1e-4, and the return stays where it is.
+    # To be started from a policy of `cpu` that walks and still explores: model_600.pt (docs/g1-study.md).
     "long": {
         **_cpu(1500),
         "env.num_envs": 1024,
@@ -206,8 +202,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.actor.distribution.init_std": 0.3,
         "agent.actor.distribution.final_std": 0.1,
         "agent.actor.distribution.final_std_between": (0.5, 0.8),
-        # Pushes hide what a robot gains or loses slowly.
-        "env.events.push": pushes(G1, every=(4.0, 12.0)),
+        "env.events.push": pushes(G1, every=(4.0, 12.0)),  # more of them hide what a robot gains or loses slowly
     },
 }
 _ROUGH = {

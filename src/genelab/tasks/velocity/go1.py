@@ -8,7 +8,7 @@ from genelab.envs import EventTermCfg, ManagerBasedRlEnvCfg, RewardTermCfg
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.scene.robots.go1 import LEGS, MIRROR, go1
-from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, flat_agent, on_ground, ramp, velocity
+from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, flat_agent, on_ground, ramp, steady, velocity
 from genelab.tasks.velocity.builder import rough_ppo as rough_ppo
 
 FEET = tuple(f"{leg}_foot" for leg in LEGS)
@@ -117,9 +117,16 @@ _RANDOM: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
 One draw holds for all joints of a robot: draws of their own would cancel out.
 """
 _ROBUST = {f"env.events.{name}": EventTermCfg(f, mode="startup", params=p) for name, (f, p) in _RANDOM.items()}
-_FLAT_CPU = {**_cpu(390, _SMALL), **_shaping(180)}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
-    "cpu": _FLAT_CPU,
+    "cpu": {
+        **_cpu(600, _SMALL),
+        **_shaping(200),
+        "env.rewards.trot.ramp": ramp(1.0, 0.0, 400),  # gone earlier, slow steps back are left to shuffling front feet
+        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=ramp(1.0, 0.0, 20, hold=570)),
+        **steady(GO1, every=(4.0, 12.0)),
+        "agent.actor.distribution.final_std": 0.15,
+        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1),
+    },
     # To be started from a policy that walks: in worlds that differ from the start, none is found.
     "robust": {
         **_cpu(1200, _LARGE),
@@ -130,13 +137,13 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "long": {**_cpu(2400, _LARGE), **_shaping(180), "agent.algorithm.entropy_coef": 0.001},
     "spo": {
         "agent.algorithm": "spo",
-        **_FLAT_CPU,
+        **_cpu(390, _SMALL),
+        **_shaping(180),
         # SPO bounds its ratios smoothly, so its steps are shorter than those of PPO with the same settings.
         "agent.algorithm.clip_param": 0.6,
         "agent.algorithm.max_learning_rate": 1e-2,
     },
 }
-# The standard deviation as on flat ground, where the policy comes from.
-_ROUGH_CPU = {**_cpu(800, _LARGE), "agent.actor.distribution.state_dependent": False}
+_ROUGH_CPU = {**_cpu(800, _LARGE), "agent.actor.distribution.state_dependent": False}  # as on flat ground
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": _ROUGH_CPU, "robust": {**_ROUGH_CPU, **_ROBUST}}
 """To be started from a policy for flat ground: ``--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0``."""
