@@ -39,9 +39,7 @@ def collect(run: Path, name: str | None) -> None:
     write_json(target / "eval.json", evaluation)
     if (run / "probe.json").exists():
         shutil.copy(run / "probe.json", target / "probe.json")
-    print(
-        f"{target.relative_to(ROOT)}: {evaluation['metrics']['return_mean']:.3f}, {meta['train_seconds']} s"
-    )
+    print(f"{target.relative_to(ROOT)}: {evaluation['metrics']['return_mean']:.3f}, {meta['train_seconds']} s")
 
 
 def main() -> None:
