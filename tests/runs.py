@@ -29,8 +29,9 @@ def leftovers(directory: Path) -> list[Path]:
 
 def start(cwd: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "genelab", *arguments]
-    # Shells start what runs in the background, such as these tests, with Ctrl-C switched off; children inherit that.
-    options |= {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    # Shells start what runs in the background, such as these tests, with Ctrl-C switched off, and nohup switches SIGHUP
+    # off; children inherit that.
+    options |= {"preexec_fn": lambda: [signal.signal(n, signal.SIG_DFL) for n in (signal.SIGINT, signal.SIGHUP)]}
     return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
