@@ -119,12 +119,13 @@ One draw holds for all joints of a robot: draws of their own would cancel out.
 _ROBUST = {f"env.events.{name}": EventTermCfg(f, mode="startup", params=p) for name, (f, p) in _RANDOM.items()}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
-        **_cpu(600, _SMALL),
+        **_cpu(680, _SMALL),
         **_shaping(200),
         "env.rewards.trot.ramp": ramp(1.0, 0.0, 400),  # gone earlier, slow steps back are left to shuffling front feet
-        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=1.0, ramp=ramp(1.0, 0.0, 20, hold=570)),
+        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=3.0, ramp=ramp(1.0, 0.0, 20, hold=650)),
         **steady(GO1, every=(4.0, 12.0)),
         "agent.actor.distribution.final_std": 0.15,
+        "agent.algorithm.decay_entropy": True,
         "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1),
     },
     # To be started from a policy that walks: in worlds that differ from the start, none is found.
