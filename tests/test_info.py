@@ -43,7 +43,7 @@ def test_actions_have_sizes_ranges_and_units(facts: Callable[..., dict[str, Any]
 def test_data_has_presets_and_every_path_with_type_range_and_value(facts: Callable[..., dict[str, Any]]):
     record = facts(GO1, "--env.num_envs", 7)
     assert record["preset"] == "cpu"
-    assert {"path": "agent.max_iterations", "value": "680"} in record["presets"]["cpu"]
+    assert {"path": "agent.max_iterations", "value": "620"} in record["presets"]["cpu"]
     assert {"path": "env.num_envs", "type": "int", "range": "1 to 1,000,000", "value": "7"} in record["overrides"]
     assert record["backends"] == ["rsl_rl"]
 

@@ -119,10 +119,10 @@ One draw holds for all joints of a robot: draws of their own would cancel out.
 _ROBUST = {f"env.events.{name}": EventTermCfg(f, mode="startup", params=p) for name, (f, p) in _RANDOM.items()}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
-        **_cpu(680, _SMALL),
+        **_cpu(620, _SMALL),
         **_shaping(200),
         "env.rewards.trot.ramp": ramp(1.0, 0.0, 400),  # gone earlier, slow steps back are left to shuffling front feet
-        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=3.0, ramp=ramp(1.0, 0.0, 20, hold=650)),
+        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=3.0, ramp=ramp(1.0, 0.0, 20, hold=590)),
         **steady(GO1, every=(4.0, 12.0)),
         "agent.actor.distribution.final_std": 0.15,
         "agent.algorithm.decay_entropy": True,
