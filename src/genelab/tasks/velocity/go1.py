@@ -112,10 +112,7 @@ _RANDOM: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
     "contact_model": (mdp.randomize_contact_model, {"share": 0.1, "impratio": (1.0, 100.0)}),
     "latency": (mdp.randomize_latency, {"low": 0, "high": 1}),
 }
-"""What differs from world to world in training with the preset `robust`; evaluation is without it.
-
-One draw holds for all joints of a robot: draws of their own would cancel out.
-"""
+"""What differs between worlds in training with `robust`. All joints share a draw: their own would cancel out."""
 _ROBUST = {f"env.events.{name}": EventTermCfg(f, mode="startup", params=p) for name, (f, p) in _RANDOM.items()}
 FLAT_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {
@@ -124,6 +121,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "env.rewards.trot.ramp": ramp(1.0, 0.0, 400),  # gone earlier, slow steps back are left to shuffling front feet
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=3.0, ramp=ramp(1.0, 0.0, 20, hold=590)),
         **steady(GO1, every=(4.0, 12.0)),
+        f"env.commands.{COMMAND}.forward_share": 0.0,  # or steps straight back are slow; single axes include forwards
         "agent.actor.distribution.final_std": 0.15,
         "agent.algorithm.decay_entropy": True,
         "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.1),
