@@ -186,7 +186,7 @@ def _set(roots: dict[str, Any], path: str, value: Any) -> Change:
         node[names[-1]] = new
     else:
         setattr(node, names[-1], new)
-    return Change(full_path, old, new)
+    return Change(full_path, old, copy.deepcopy(new))  # without what later changes set within it
 
 
 def variants(config: Any) -> dict[str, str]:
