@@ -39,6 +39,7 @@ from genelab.experiment.sim2sim.open_loop import make_scripts, part, replay
 from genelab.experiment.sim2sim.page import gap_page
 from genelab.mdp import JointPositionActionCfg, UniformCommandCfg, VelocityCommandCfg
 from genelab.rl.backends.base import Policy
+from genelab.rl.checkpoint import INFO_KEY
 from genelab.scene.scene import EntityCfg, SceneCfg
 from genelab.scene.sensors import ContactSensorCfg
 
@@ -530,6 +531,20 @@ def test_one_engine_alone_is_compared_with_itself_and_the_matrix_tests_every_run
     rows = json.loads((tmp_path / "sim2sim.json").read_text())["matrix"]
     assert [row["trained_in"] for row in rows] == ["mujoco", "mujoco"]
     assert [row["tested_in"]["mujoco"]["difference"] for row in rows] == [0.0, 0.0]
+
+
+def test_a_policy_is_pushed_as_the_task_says_however_it_was_pushed_in_training(
+    cli: Callable[..., Any], trained_run: Path, tmp_path: Path
+) -> None:
+    data = torch.load(trained_run / "model_final.pt", weights_only=False)
+    data[INFO_KEY]["env_changes"]["env.events.push.params.velocity"] = 9.0
+    torch.save(data, tmp_path / "pushed_hard.pt")
+    found = []
+    for checkpoint in (trained_run / "model_final.pt", tmp_path / "pushed_hard.pt"):
+        run = cli("sim2sim", TASK, checkpoint, "--engines", "mujoco", "--out", tmp_path, *SHORT)
+        assert run.code == 0, run.err
+        found.append(read_json(tmp_path / "sim2sim.json")["config_hash"])
+    assert found[0] == found[1]
 
 
 def test_the_page_needs_nothing_from_outside(compared: Comparison) -> None:

@@ -16,7 +16,7 @@ from genelab.envs import ManagerBasedRlEnvCfg
 from genelab.experiment import provenance
 from genelab.experiment.inference import find_checkpoint, load_policy, resolve_policy
 from genelab.experiment.paired import PairedEnv, make_env
-from genelab.experiment.setup import Say, apply_run_changes, resolve
+from genelab.experiment.setup import Say
 from genelab.experiment.sim2sim import contract
 from genelab.experiment.sim2sim.attribution import HALF_DT, MOVES, Behaviour, Move, applicable, attribute, cost, moved
 from genelab.experiment.sim2sim.closed_loop import MARGIN_SHARE, SIGNIFICANT, Episodes, compare_episodes, run_episodes
@@ -201,16 +201,14 @@ class _Lab:
             env.close()
 
     def _resolve(self, path: Path) -> tuple[ManagerBasedRlEnvCfg, dict[str, Any]]:
-        """The play config with the training's pushes, and the checkpoint."""
+        """The play config with the task's pushes, whatever the policy was trained with, and the checkpoint."""
         request = self._request
         setup, checkpoint = resolve_policy(request.task, path, request.overrides, unused=UNUSED, say=self._say)
         cfg = setup.env_cfg
         cfg.num_envs = self._protocol.num_envs
         if request.pushes:
-            training = resolve(request.task, preset="reference")
-            apply_run_changes(training, checkpoint[INFO_KEY]["env_changes"])
-            pushes = {name: event for name, event in training.env_cfg.events.items() if event.mode == "interval"}
-            cfg.events = {**pushes, **cfg.events}
+            training = setup.spec.env_cfg(play=False).events.items()
+            cfg.events = {**{name: event for name, event in training if event.mode == "interval"}, **cfg.events}
         return cfg, checkpoint
 
     def _run(self, env: PairedEnv, label: str, seed: int | None = None, policy: Policy | None = None) -> Episodes:
