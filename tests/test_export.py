@@ -41,6 +41,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "two groups": {"agent__obs_groups__actor": "critic,policy"},
     "tanh_normal": {"agent__actor__distribution": "tanh_normal"},
     "held": {"agent__action_repeat": 3},
+    "symmetric": {"agent__algorithm__symmetry__exact": "true"},
 }
 RECURRENT = {"lstm", "gru", "history", "held"}
 """Policies with a state."""

@@ -66,8 +66,18 @@ def gradients(method: PPO) -> dict[str, Tensor]:
         (PENDULUM, RslRlPpoCfg(), {"std_type": "log", "std_range": (0.5, 0.6)}),
         (GO1, RslRlPpoCfg(symmetry=RslRlSymmetryCfg(table=MIRROR)), {}),
         (GO1, RslRlPpoCfg(symmetry=RslRlSymmetryCfg(table=MIRROR, mirror_loss=0.5)), {"init_std": 0.3}),
+        (GO1, RslRlPpoCfg(symmetry=RslRlSymmetryCfg(table=MIRROR, exact=True)), {}),
     ],
-    ids=["ppo", "unclipped values", "spo", "std at its bound", "log of it", "mirror images", "mirror loss"],
+    ids=[
+        "ppo",
+        "unclipped values",
+        "spo",
+        "std at its bound",
+        "log of it",
+        "mirror images",
+        "mirror loss",
+        "exact networks",
+    ],
 )
 def test_gradients_losses_and_divergence_are_those_that_torch_finds(
     task: str, algorithm: RslRlPpoCfg, model: dict[str, Any], envs: dict[str, ManagerBasedRlEnv]

@@ -208,6 +208,33 @@ def test_a_mirror_loss_makes_the_policy_more_symmetric_and_augmentation_learns_t
     assert np.isfinite(asymmetry_while_learning(env))
 
 
+def test_exact_networks_act_and_judge_in_the_mirror_as_the_mirrored_robot_does(env: ManagerBasedRlEnv) -> None:
+    learner = RslRlLearner(env, agent(exact=True), infos={})
+    for _ in range(2):  # the normaliser has to be symmetric too
+        learner.run_iteration()
+    mirror, method = Mirror(env, MIRROR), learner.method
+    actor, critic = method.networks().values()
+    images = TensorDict(mirror.observations(env.obs), batch_size=[2])
+    obs = TensorDict(env.obs, batch_size=[2])
+    torch.testing.assert_close(actor(images), mirror.action(actor(obs)), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(critic(images), critic(obs), rtol=1e-4, atol=1e-5)
+
+
+def test_weights_of_exact_networks_are_not_taken_over_by_others(env: ManagerBasedRlEnv) -> None:
+    exact, plain = (RslRlLearner(env, agent(exact=value), infos={}) for value in (True, False))
+    for ours, theirs in ((exact, plain), (plain, exact)):
+        with pytest.raises(UserError, match="symmetric"):
+            ours.load_checkpoint(theirs.checkpoint(), weights_only=True)
+
+
+def test_exact_networks_are_plain_layers_with_a_constant_deviation(env: ManagerBasedRlEnv) -> None:
+    cfg = agent(exact=True)
+    assert cfg.actor.distribution is not None
+    cfg.actor.distribution.state_dependent = True
+    with pytest.raises(UserError, match=r"symmetry\.exact is for MLPs"):
+        RslRlLearner(env, cfg, infos={})
+
+
 def test_the_symmetry_of_an_agent_survives_being_stored() -> None:
     cfg = agent(mirror_loss=0.5)
     assert from_dict(RslRlOnPolicyRunnerCfg, to_dict(cfg, RslRlOnPolicyRunnerCfg)) == cfg

@@ -66,9 +66,9 @@ class Mirror:
             if joints is None:
                 raise UserError(f"action term '{name}' has no mirror image: it does not say which joints it moves")
             parts.append(_reflect_joints(joints, table))
-        self.action = _side_by_side(parts, env.device)
+        self.action = side_by_side(parts, env.device)
         self.groups = {
-            name: _side_by_side(self._frame(group) * group.cfg.history, env.device)
+            name: side_by_side(self._frame(group) * group.cfg.history, env.device)
             for name, group in env.observation_manager.groups.items()
         }
 
@@ -129,7 +129,8 @@ def _partner(what: str, name: str, names: Sequence[str], table: MirrorTable) -> 
     return list(names).index(table.partner(name))
 
 
-def _side_by_side(parts: Sequence[Reflection], device: str) -> Reflection:
+def side_by_side(parts: Sequence[Reflection], device: str) -> Reflection:
+    """The reflection of values that stand side by side."""
     starts = itertools.accumulate((len(part.index) for part in parts), initial=0)
     index = torch.cat([part.index + start for part, start in zip(parts, starts, strict=False)])
     return Reflection(index.to(device), torch.cat([part.sign for part in parts]).to(device))

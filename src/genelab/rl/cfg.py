@@ -25,14 +25,21 @@ class RslRlSymmetryCfg:
     """Mirror symmetry of the task, told to the learner."""
 
     table: MirrorTable
+    exact: bool = False
+    """In place of the other two, networks that are their own mirror image: the mean of what they say of an observation
+    and of its image. They need no images to learn from, which a policy that is not symmetric would not have chosen."""
     augment: bool = True
     """Learn from the mirror image of every sample too."""
     mirror_loss: NonNegative = 0.0
     """Weight of the squared difference between the action in the mirror and the mirrored action, in standard
     deviations: with more than one of them, mirror images hardly count."""
 
+    def unused_fields(self) -> dict[str, str]:
+        reason = "exact networks have nothing to learn from mirror images"
+        return dict.fromkeys(("augment", "mirror_loss"), reason) if self.exact else {}
+
     def validate(self) -> None:
-        if not self.augment and self.mirror_loss == 0.0:
+        if not self.exact and not self.augment and self.mirror_loss == 0.0:
             raise UserError("augment is false and mirror_loss zero: leave symmetry out instead")
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from genelab.core.errors import RunStopped
 from genelab.core.tensors import is_finite, require_finite_weights
 from genelab.rl.backends.base import Policy
+from genelab.rl.layers import Symmetric
 
 
 class Deployed(nn.Module):
@@ -216,6 +217,6 @@ def flat(obs: dict[str, Tensor], groups: tuple[str, ...]) -> Tensor:
 
 def _leaves(module: nn.Module) -> list[nn.Module]:
     """The layers of nested sequences, in order."""
-    if not isinstance(module, nn.Sequential):
+    if not isinstance(module, nn.Sequential) or isinstance(module, Symmetric):
         return [module]
     return [leaf for part in module for leaf in _leaves(part)]

@@ -14,6 +14,7 @@ import torch
 from rsl_rl.modules.distribution import GaussianDistribution
 from torch import Tensor, nn
 
+from genelab.rl.layers import Symmetric
 from genelab.rl.rsl_rl.networks import MlpNetwork
 
 _ATEN: Any = torch.ops.aten
@@ -36,18 +37,29 @@ class Layers:
         *self._hidden, self._last = [(m.weight, m.bias) for m in mlp if isinstance(m, nn.Linear)]
         self._activate, self._slope = ACTIVATIONS[type(mlp[1])]
         self._outputs, self._slopes = [torch.empty(0)], [torch.empty(0)]
+        self._symmetric = mlp if isinstance(mlp, Symmetric) else None
+
+    def inputs(self, x: Tensor) -> Tensor:
+        """What goes through the layers for inputs (B, in): in symmetric ones their images too."""
+        return x if self._symmetric is None else torch.cat((x, self._symmetric.image(x)))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Outputs (B, out) for inputs (B, in)."""
+        """Outputs (B, out) for what `inputs` returned."""
         if len(self._outputs[0]) != len(x):
             self._outputs, self._slopes = ([x.new_empty(len(x), len(b)) for _, b in self._hidden] for _ in range(2))
         self._inputs = [x, *self._outputs]
         for (weight, bias), seen, out in zip(self._hidden, self._inputs, self._outputs, strict=False):
             self._activate(torch.addmm(bias, seen, weight.t(), out=out))
-        return torch.addmm(self._last[1], self._outputs[-1], self._last[0].t())
+        out = torch.addmm(self._last[1], self._outputs[-1], self._last[0].t())
+        if self._symmetric is None:
+            return out
+        straight, image = out.chunk(2)
+        return straight.add_(self._symmetric.outputs_image(image)).mul_(0.5)
 
     def backward(self, slope: Tensor) -> None:
         """Set the gradients of a loss that has this slope (B, out) by the last outputs."""
+        if self._symmetric is not None:
+            slope = torch.cat((slope, self._symmetric.outputs_image(slope))).mul_(0.5)
         for i, (weight, bias) in reversed(list(enumerate((*self._hidden, self._last)))):
             torch.mm(slope.t(), self._inputs[i], out=weight.grad)
             torch.sum(slope, 0, out=bias.grad)
@@ -77,7 +89,8 @@ class WrittenOut:
 
     def prepare(self, batch: Any) -> None:
         """Normalise what the networks see: it is the same in all epochs."""
-        batch.seen = tuple(net.get_latent(batch.observations) for net in (self.method.actor, self.method.critic))
+        both = ((self._actor, self.method.actor), (self._critic, self.method.critic))
+        batch.seen = tuple(layers.inputs(network.get_latent(batch.observations)) for layers, network in both)
 
     @torch.no_grad()
     def differentiate(self, batch: Any, share: float) -> tuple[dict[str, Tensor], Tensor]:

@@ -73,8 +73,9 @@ class PPO(RslRlPPO, Method):
         actor = make_network(cfg, "actor", obs, env.num_actions)
         critic = make_network(cfg, "critic", obs, 1)
         storage = RolloutStorage("rl", env.num_envs, cfg.actions_per_iteration, obs, [env.num_actions], env.device)
+        symmetry = make_symmetry(cfg, env, (actor, critic))
         method = cls(actor, critic, storage, cfg.algorithm, env.device)
-        method.symmetry = make_symmetry(cfg, env)
+        method.symmetry = symmetry
         return method
 
     def join(self, peers: Peers) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+import torch
 from rsl_rl.models import CNNModel, MLPModel, RNNModel
 from tensordict import TensorDict
 from torch import nn
@@ -10,10 +11,19 @@ from genelab.core.errors import UserError, unknown
 from genelab.core.registry import load
 from genelab.rl.cfg import RslRlModelCfg, RslRlOnPolicyRunnerCfg
 from genelab.rl.deployed import Convolutional, Deployed, FeedForward, Recurrent
+from genelab.rl.layers import Symmetric
 
 
 class MlpNetwork(MLPModel):
     """Layers on flat observation groups."""
+
+    def update_normalization(self, obs: TensorDict) -> None:
+        """Symmetric layers see images as often as observations: the normaliser too."""
+        if self.obs_normalization:
+            seen = torch.cat([obs[group] for group in self.obs_groups], dim=-1)
+            layers: nn.Module = self.mlp
+            images = [layers.image(seen)] if isinstance(layers, Symmetric) else []
+            self.obs_normalizer.update(torch.cat([seen, *images]))  # type: ignore[operator]
 
     def deployed(self) -> Deployed:
         """The deterministic network; it shares the weights."""
