@@ -8,16 +8,23 @@ from genelab.envs.terms import ContactRef, Env, OwnerRef, StatefulTerm
 from genelab.mdp.locomotion import is_moving
 
 
-def trot(env: Env, feet: ContactRef, command: str, threshold: NonNegative, longest: NonNegative = 0.4) -> Tensor:
+def trot(
+    env: Env,
+    feet: ContactRef,
+    command: str,
+    threshold: NonNegative,
+    shortest: NonNegative = 0.0,
+    longest: NonNegative = 0.4,
+) -> Tensor:
     """One while one diagonal pair of feet is on the ground and the other in the air, if the robot is to move.  (N,)
 
-    `feet` are four in the order front right, front left, rear right, rear left. Nothing while a foot has been in the
-    air for more than `longest` seconds.
+    `feet` are four in the order front right, front left, rear right, rear left. Nothing before both feet of the pair
+    have been in the air for `shortest` seconds, and while one has been there for more than `longest`.
     """
-    down = feet.data.in_contact
+    down, air_time = feet.data.in_contact, feet.data.air_time
     turns = (down[:, 0] == down[:, 3]) & (down[:, 1] == down[:, 2]) & (down[:, 0] != down[:, 1])
-    short = feet.data.air_time.amax(dim=1) < longest
-    return (turns & short & is_moving(env, command, threshold)).float()
+    longer, least = air_time.amax(dim=1), air_time.masked_fill(down, longest).amin(dim=1)
+    return (turns & (least >= shortest) & (longer < longest) & is_moving(env, command, threshold)).float()
 
 
 def progress(env: Env, command: str, smallest: Positive | None = None, entity: OwnerRef = None) -> Tensor:
