@@ -8,7 +8,7 @@ from genelab.envs import EventTermCfg, ManagerBasedRlEnvCfg, RewardTermCfg
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.scene.robots.go1 import LEGS, MIRROR, go1
-from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, flat_agent, on_ground, ramp, steady, velocity
+from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, flat_agent, on_ground, pushes, ramp, steady, velocity
 from genelab.tasks.velocity.builder import rough_ppo as rough_ppo
 
 FEET = tuple(f"{leg}_foot" for leg in LEGS)
@@ -81,7 +81,7 @@ def _shaping(iterations: int) -> dict[str, Any]:
 
 
 def _swing(hold: int, fade: int) -> RewardTermCfg:
-    """A trot with long steps pays for so many iterations: else one pair of feet steps and the other comes to shuffle."""
+    """A trot with long steps pays for so many iterations: without it one pair of feet steps and the other shuffles."""
     params = {**_FEET, "threshold": 0.1, "shortest": 0.1}
     return RewardTermCfg(mdp.trot, weight=2.0, params=params, ramp=ramp(1.0, 0.0, fade, hold=hold))
 
@@ -104,6 +104,7 @@ def _cpu(iterations: int, layers: tuple[int, ...]) -> dict[str, Any]:
     }
 
 
+_EXACT = RslRlSymmetryCfg(table=MIRROR, exact=True)
 _SMALL, _LARGE = (64, 64, 64), (128, 128, 128)
 _JOINTS: dict[str, Any] = {"low": 0.4, "high": 2.6, "shared": True}
 _SOFT = {"time_constant": (1.0, 2.0), "impedance": (0.2, 0.9), "depth": (0.001, 0.015)}
@@ -130,7 +131,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         f"env.commands.{COMMAND}.forward_share": 0.0,  # or steps straight back are slow; single axes include forwards
         "agent.actor.distribution.final_std": 0.15,
         "agent.algorithm.decay_entropy": True,
-        "agent.algorithm.symmetry": RslRlSymmetryCfg(table=MIRROR, exact=True),
+        "agent.algorithm.symmetry": _EXACT,
     },
     # To be started from a policy that walks: in worlds that differ from the start, none is found.
     "robust": {
@@ -139,7 +140,19 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.max_learning_rate": 1e-3,  # it should not forget how to walk
         "agent.algorithm.entropy_coef": 0.002,
     },
-    "long": {**_cpu(2400, _LARGE), **_shaping(180), "agent.algorithm.entropy_coef": 0.001},
+    "long": {
+        **_cpu(2900, _LARGE),
+        **_shaping(200),
+        "env.num_envs": 1024,
+        "env.rewards.swing": _swing(hold=300, fade=150),
+        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=2.0, ramp=ramp(1.0, 0.0, 20, hold=2700)),
+        "env.events.push": pushes(GO1, every=(4.0, 12.0)),
+        "agent.actor.distribution.final_std": 0.1,
+        "agent.actor.distribution.final_std_between": (0.0, 0.8),
+        "agent.algorithm.entropy_coef": 0.002,
+        "agent.algorithm.decay_entropy": True,
+        "agent.algorithm.symmetry": _EXACT,
+    },
     "spo": {
         "agent.algorithm": "spo",
         **_cpu(390, _SMALL),
