@@ -30,7 +30,7 @@ from genelab.tasks.velocity import go1
 from genelab.tasks.velocity.builder import velocity
 
 GO1 = "Genelab-Velocity-Flat-Unitree-Go1-v0"
-AIDS = ("progress", "trot", "alive")
+AIDS = ("progress", "trot", "swing", "alive")
 
 
 @pytest.mark.parametrize("play", [False, True], ids=["train", "play"])
@@ -45,7 +45,7 @@ def test_the_shaping_of_the_go1_is_in_its_cpu_preset_only() -> None:
     assert not set(AIDS) & set(resolve(GO1, preset="reference").env_cfg.rewards)
     shaped = resolve(GO1, preset="cpu").env_cfg
     assert list(shaped.rewards) == [*find(GO1).env_cfg().rewards, *AIDS]
-    assert [shaped.rewards[name].weight for name in AIDS] == [2.0, 2.0, 3.0]
+    assert [shaped.rewards[name].weight for name in AIDS] == [2.0, 2.0, 2.0, 3.0]
     assert shaped.rewards["joint_acc"].ramp == shaped.rewards["action_rate"].ramp
     assert shaped.rewards["joint_acc"].ramp == RampCfg(start=0.05, end=1.0, steps=4800)
     assert shaped.commands["velocity"].ramp == RampCfg(start=0.3, end=1.0, steps=2400)

@@ -220,6 +220,9 @@ def test_trot_is_one_diagonal_pair_on_the_ground(env: ManagerBasedRlEnv, down: s
     feet.data.air_time[:] = 0.1
     env.command_manager[COMMAND][:] = torch.tensor([0.5, 0.0, 0.0])
     assert mdp.trot(env, feet, COMMAND, threshold=0.1).tolist() == [reward] * env.num_envs
+    assert mdp.trot(env, feet, COMMAND, threshold=0.1, shortest=0.1).tolist() == [reward] * env.num_envs
+    feet.data.air_time[:, 0] = feet.data.air_time[:, 1] = 0.09  # one foot of each pair has just left the ground
+    assert mdp.trot(env, feet, COMMAND, threshold=0.1, shortest=0.1).tolist() == [0.0] * env.num_envs
     feet.data.air_time[0] = 0.5  # held up too long
     env.command_manager[COMMAND][1] = 0.0  # to stand
     assert mdp.trot(env, feet, COMMAND, threshold=0.1)[:2].tolist() == [0.0, 0.0]
