@@ -24,7 +24,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from genelab.core.errors import UserError, require_known
+from genelab.core.errors import UserError, lookup, require_known
 from genelab.envs.cfg import ManagerBasedRlEnvCfg
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
@@ -87,8 +87,7 @@ class GymVectorEnv(VectorEnv):
     ):
         mode = autoreset_mode
         if isinstance(mode, str):
-            require_known("autoreset_mode", mode, AutoresetMode.__members__)
-            mode = AutoresetMode[mode]
+            mode = lookup("autoreset_mode", mode, AutoresetMode.__members__)
         if mode is AutoresetMode.SAME_STEP and not cfg.auto_reset:
             mode = AutoresetMode.DISABLED
         cfg.auto_reset = mode is AutoresetMode.SAME_STEP

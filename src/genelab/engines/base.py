@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, require_known
+from genelab.core.errors import UserError, lookup, require_known
 from genelab.engines.capabilities import Capabilities
 from genelab.engines.description import Description
 from genelab.engines.fields import MODEL_FIELDS
@@ -122,8 +122,8 @@ class Engine(ABC):
     def model_sensor(self, name: str) -> Tensor:
         """(N, d) a sensor of a model, such as an IMU's gyro, by its name in the compiled scene: ``robot/gyro``."""
         self.require("model_sensors", f"sensor '{name}'")
-        require_known("sensor", name, self.scene.model_sensors)
-        return self.derived("engine/sensors", self._all_sensors)[:, self.scene.model_sensors[name]].clone()
+        columns = lookup("sensor", name, self.scene.model_sensors)
+        return self.derived("engine/sensors", self._all_sensors)[:, columns].clone()
 
     def _all_sensors(self) -> Tensor:
         values = self._sensordata().to(torch.float32, copy=True)

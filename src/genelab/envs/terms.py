@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.config import members
-from genelab.core.errors import UserError, about, hint, require_known
+from genelab.core.errors import UserError, about, hint, lookup
 from genelab.core.tensors import restore
 from genelab.envs.cfg import TermCfg
 from genelab.envs.entity import Entity, index_of
@@ -135,8 +135,7 @@ def owner_of(env: Env, references: Iterable[str | Sequence[str]], name: str | No
 
 
 def find_entity(env: Env, name: str) -> Entity:
-    require_known("entity", name, env.entities)
-    return env.entities[name]
+    return lookup("entity", name, env.entities)
 
 
 def match_joints(patterns: str | Sequence[str], entity: Entity) -> list[int]:

@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from genelab.core.config import HasParams
-from genelab.core.errors import UserError, require_known
+from genelab.core.errors import UserError, lookup, require_known
 from genelab.core.ranges import NonNegative
 from genelab.scene.layout import EntityLayout, name_parts
 from genelab.scene.options import OptionCollector, PhysicsOptionsCfg
@@ -135,8 +135,7 @@ class Scene:
                 self._set_keyframe(qpos, cfg, located)
             index = dict(zip(located.joint_names, located.qpos_ids, strict=True))
             for joint, value in cfg.joint_pos.items():
-                require_known(f"joint of '{name}' in its joint_pos", joint, index)
-                qpos[index[joint]] = value
+                qpos[lookup(f"joint of '{name}' in its joint_pos", joint, index)] = value
         return qpos
 
     def _set_keyframe(self, qpos: np.ndarray, cfg: EntityCfg, layout: EntityLayout) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, about, require_known
+from genelab.core.errors import UserError, about, lookup, require_known
 from genelab.core.ranges import CountOrZero
 from genelab.core.rng import Streams
 from genelab.core.stored_config import stored
@@ -166,8 +166,7 @@ class Sensors(Mapping[str, Sensor]):
                 self._sensors[name] = sensor.build(name, host)
 
     def __getitem__(self, name: str) -> Sensor:
-        require_known("sensor", name, self._sensors)
-        return self._sensors[name]
+        return lookup("sensor", name, self._sensors)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sensors)
@@ -213,8 +212,7 @@ class BodyFrame:
         if not entities:
             raise UserError("there is no robot that the sensor could sit on")
         name, _, part = body.partition("/") if body else (next(iter(entities)), "", "")
-        require_known("entity of the sensor's body", name, entities)
-        entity = entities[name]
+        entity = lookup("entity of the sensor's body", name, entities)
         part = part or entity.body_names[0]
         require_known(f"body of '{name}'", part, entity.body_names)
         number = entity.body_names.index(part)

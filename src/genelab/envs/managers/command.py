@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from genelab.core.errors import require_known
+from genelab.core.errors import lookup
 from genelab.engines.pictures import Mark
 from genelab.envs.cfg import CommandTermCfg
 from genelab.envs.managers.base import BuiltTermManager
@@ -87,8 +87,7 @@ class CommandManager(BuiltTermManager):
 
     def __getitem__(self, name: str) -> Tensor:
         """(N, dim) the present value of a command."""
-        require_known("command", name, self.terms)
-        return self.terms[name].command
+        return lookup("command", name, self.terms).command
 
     def step(self, dt: float) -> None:
         for term in self.terms.values():
