@@ -93,8 +93,7 @@ class GymVectorEnv(VectorEnv):
         cfg.auto_reset = mode is AutoresetMode.SAME_STEP
         self.env, self._seed, self._mode = ManagerBasedRlEnv(cfg), _Seed(), mode
         self.metadata = {**self.metadata, "autoreset_mode": mode, "render_fps": round(1.0 / self.env.step_dt)}
-        self.num_envs = cfg.num_envs
-        self.render_mode = render_mode
+        self.num_envs, self.render_mode = cfg.num_envs, render_mode
         self.single_observation_space, self.single_action_space = _spaces(self.env)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)

@@ -58,10 +58,8 @@ class Engine(ABC):
             raise UserError(f"engine '{self.name}' runs on {', '.join(self.capabilities.devices)}, not on {device}")
         if scene.model.nq == 0:
             raise UserError("nothing in the scene can move: it has no joints")
-        self.scene = scene
-        self.model = scene.model
-        self.num_envs = num_envs
-        self.device = device
+        self.scene, self.model = scene, scene.model
+        self.num_envs, self.device = num_envs, device
         self.dt = float(scene.model.opt.timestep)
         self.default_qpos = self.floats(scene.default_qpos)
         self.markers: dict[int, Tensor] = {}

@@ -81,8 +81,7 @@ class Painter:
     """Draws worlds of one model at one size."""
 
     def __init__(self, model: mujoco.MjModel, width: int, height: int):
-        self._model = model
-        self._size = (height, width)
+        self._model, self._size = model, (height, width)
         self._renderer: mujoco.Renderer | None = None
         static = np.flatnonzero((model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD) & (model.geom_bodyid == 0)).tolist()
         large = (geom for geom in static if (model.hfield_size[model.geom_dataid[geom], :2] > AROUND).all())

@@ -55,9 +55,7 @@ class ManagerBasedEnv:
     def __init__(self, cfg: ManagerBasedEnvCfg, seed: int = 0, first_world: int = 0):
         """`first_world`: how many worlds come before these, where others have them."""
         validate({"env": cfg})
-        self.cfg = cfg
-        self.num_envs = cfg.num_envs
-        self.device = cfg.simulation.device
+        self.cfg, self.num_envs, self.device = cfg, cfg.num_envs, cfg.simulation.device
         if cfg.simulation.gpu and not torch.cuda.is_available():
             raise UserError("env.simulation.gpu is true, but this machine has no CUDA device")
         self.worlds = torch.arange(self.num_envs, device=self.device)

@@ -80,13 +80,11 @@ class Term:
     """A term ready to call, with its name and config."""
 
     def __init__(self, kind: str, name: str, cfg: TermCfg, env: Env):
+        self.name, self.cfg, self._env = name, cfg, env
         self.label = f"{kind} term '{name}'"
-        self.name = name
-        self.cfg = cfg
         self.params = resolve_params(cfg, env, self.label)
         self.instance: StatefulTerm | None = None
         self._func: Callable[..., Any] = cfg.func
-        self._env = env
         if isinstance(cfg.func, type):
             instance = self._named_errors(cfg.func, env, **self.params)
             self.instance, self._func, self.params = instance, instance, {}

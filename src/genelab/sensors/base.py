@@ -41,9 +41,7 @@ class Sensor(ABC):
     """Base of sensors. `sense` is called in the control steps in which the sensor measures."""
 
     def __init__(self, name: str, cfg: SensorCfg, host: SensorHost):
-        self.name = name
-        self.cfg = cfg
-        self.host = host
+        self.name, self.cfg, self.host = name, cfg, host
         steps = cfg.period / host.step_dt
         self.every = max(1, round(steps))
         """Control steps from one measurement to the next."""

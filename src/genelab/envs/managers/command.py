@@ -16,13 +16,11 @@ class CommandTerm(Stateful):
     state = ("command", "time_left")
 
     def __init__(self, name: str, cfg: CommandTermCfg, env: Env, dim: int):
-        self.cfg = cfg
-        self.env = env
+        self.cfg, self.env, self.dim = cfg, env, dim
         self.stream = f"command/{name}"
         """The random stream of this term, for ``self.env.streams``."""
         self.command = torch.zeros(env.num_envs, dim, device=env.device)
         """(N, dim)"""
-        self.dim = dim
         self.time_left = torch.full((env.num_envs,), torch.inf, device=env.device)
         """(N,) seconds until the next resampling."""
         self._held: Tensor | None = None
