@@ -39,10 +39,7 @@ class TaskSpec:
     published: str = ""
     """The published result this task is compared with, in words."""
     packages: tuple[str, ...] = ()
-    """Other packages with terms or config classes of this task, beside those that the references above are in.
-
-    Stored configs may name only what genelab and these packages define (`genelab.core.stored_config`).
-    """
+    """Other packages that this task's stored configs may name things of, beside those of the references above."""
 
     def env_cfg(self, play: bool = False) -> Any:
         return load(self.env)(play=play)

@@ -26,10 +26,7 @@ class CommandTerm(Stateful):
         self._held: Tensor | None = None
 
     def sliders(self) -> list[tuple[str, float, float]]:
-        """Name, lowest and highest value of each number of the command, for who gives commands by hand.
-
-        None, unless overridden: such a command cannot be given by hand.
-        """
+        """Name, lowest and highest value of each number of a command that can be given by hand. None, by default."""
         return []
 
     def hold(self, commands: Tensor) -> None:
@@ -51,10 +48,7 @@ class CommandTerm(Stateful):
             self._renew(due)
 
     def write_state(self, env_ids: Tensor) -> None:
-        """Put these worlds into the state that their new commands begin with. Nothing, unless overridden.
-
-        Called at reset, after the reset events and after `resample`. Not when a command changes within an episode.
-        """
+        """Put worlds into the state that their new commands begin with: at a reset, after its events and `resample`."""
 
     def marks(self, env_id: int) -> list[Mark]:
         """What pictures show of the present command in one world. Nothing, unless overridden."""
