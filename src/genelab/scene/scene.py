@@ -99,7 +99,11 @@ class Scene:
             self.spec.attach(child, frame=frame, prefix=f"{name}/")
         collected.give(self.spec.option)
         self.spec.option.timestep = dt
-        _add_light(self.spec.bodies[min(1, len(self.spec.bodies) - 1)])
+        # Shadows are drawn around the point that the light shines at: it goes with the first body.
+        kind, mode = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM
+        body = self.spec.bodies[min(1, len(self.spec.bodies) - 1)]
+        light = body.add_light(type=kind, mode=mode, pos=[-1.2, -2, 4], dir=[0.3, 0.5, -1])
+        light.diffuse, light.specular = [0.45, 0.45, 0.45], [0.1, 0.1, 0.1]
         for name, sensor in cfg.sensors.items():
             sensor.add_to(self.spec, name)
         for body in self.spec.bodies:
@@ -151,13 +155,6 @@ class Scene:
             root = slice(layout.free_qpos, layout.free_qpos + 7)
             quat = np.array(cfg.quat) / np.linalg.norm(cfg.quat)
             mujoco.mju_mulPose(qpos[root][:3], qpos[root][3:], np.array(cfg.pos), quat, key[root][:3], key[root][3:])
-
-
-def _add_light(body: mujoco.MjsBody) -> None:
-    """Shadows are drawn around the point that the light shines at: it goes with the body."""
-    kind, mode = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM
-    light = body.add_light(type=kind, mode=mode, pos=[-1.2, -2, 4], dir=[0.3, 0.5, -1])
-    light.diffuse, light.specular = [0.45, 0.45, 0.45], [0.1, 0.1, 0.1]
 
 
 def _add_ground(spec: mujoco.MjSpec, cfg: GroundCfg, terrain: Terrain | None) -> None:
