@@ -166,8 +166,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
     def reset(self, seed: int | None = None, env_ids: Tensor | None = None) -> dict[str, Tensor]:
         """Start new episodes, in every world or in these, and return the observations.
 
-        A seed restarts all streams; for every world it also repeats the start-up events, so that all is as in an
-        environment made with it.
+        A seed restarts all streams and, for every world, repeats the start-up events: all is as in a new environment.
         """
         if seed is not None:
             self.streams = Streams(seed, self.device)

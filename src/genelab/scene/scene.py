@@ -37,11 +37,8 @@ class EntityCfg(HasParams):
     joint_pos: dict[str, float] = field(default_factory=dict)
     """Default joint positions by joint name; joints not named are where the keyframe, or the model's zero, has them."""
     keyframe: str | None = None
-    """Keyframe of the model whose positions are the default pose; None: the model's zero pose.
-
-    A free root is placed relative to `pos` and `quat`. Velocities and controls of the keyframe are not used: episodes
-    start at rest, and controls come from actions.
-    """
+    """Keyframe of the model whose positions are the default pose, a free root's relative to `pos` and `quat`; None: the
+    model's zero pose. Its velocities and controls are not used: episodes start at rest."""
 
 
 @dataclass(kw_only=True)

@@ -97,8 +97,7 @@ class Sensor(ABC):
 class ArraySensor(Sensor):
     """Base of sensors whose data is one tensor: `measure` gives it for all worlds.
 
-    With a measurement in every control step, `measure` runs when the data is first read, so a sensor that nobody reads
-    costs nothing. With a period it runs when the measurement is due.
+    `measure` runs when the data is first read: a sensor that nobody reads costs nothing. With a period, when it is due.
     """
 
     def __init__(self, name: str, cfg: SensorCfg, host: SensorHost):
