@@ -219,10 +219,11 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         """The present commands, as far as they can be seen."""
         return [mark for term in self.command_manager.terms.values() for mark in term.marks(env_id)]
 
-    def require_auto_reset(self, who: str) -> None:
+    def require_auto_reset(self, asked_by: str) -> None:
         """Raise unless worlds start new episodes by themselves."""
         if not self.cfg.auto_reset:
-            raise UserError(f"env.auto_reset is false, but {who} needs worlds that start new episodes by themselves")
+            need = f"{asked_by} needs worlds that start new episodes by themselves"
+            raise UserError(f"env.auto_reset is false, but {need}")
 
     def randomize_episode_start(self) -> None:
         """Pretend that the worlds are at different points of their episodes, so that they do not end all at once."""

@@ -63,7 +63,11 @@ class Stateful:
 
 
 class StatefulTerm(Stateful):
-    """Base of terms that remember something, worlds first. Made once per environment as ``Term(env, **params)``."""
+    """Base of terms that remember something. Made once per environment as ``Term(env, **params)``.
+
+    Keep what is remembered in tensor attributes (worlds first) named in `state`, so that a resumed run continues
+    exactly.
+    """
 
     def __call__(self, env: Env) -> Any:
         raise NotImplementedError

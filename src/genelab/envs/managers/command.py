@@ -48,7 +48,10 @@ class CommandTerm(Stateful):
             self._renew(due)
 
     def write_state(self, env_ids: Tensor) -> None:
-        """Put worlds into the state that their new commands begin with: at a reset, after its events and `resample`."""
+        """Put these worlds into the state that their new commands begin with. Nothing, unless overridden.
+
+        Called at reset, after the reset events and after `resample`. Not when a command changes within an episode.
+        """
 
     def marks(self, env_id: int) -> list[Mark]:
         """What pictures show of the present command in one world. Nothing, unless overridden."""
