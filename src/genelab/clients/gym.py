@@ -24,7 +24,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-from genelab.core.errors import UserError, require_known
+from genelab.core.errors import UserError, lookup, require_known
 from genelab.envs.cfg import ManagerBasedRlEnvCfg
 from genelab.envs.env import ManagerBasedRlEnv
 from genelab.experiment.setup import resolve
@@ -87,15 +87,13 @@ class GymVectorEnv(VectorEnv):
     ):
         mode = autoreset_mode
         if isinstance(mode, str):
-            require_known("autoreset_mode", mode, AutoresetMode.__members__)
-            mode = AutoresetMode[mode]
+            mode = lookup("autoreset_mode", mode, AutoresetMode.__members__)
         if mode is AutoresetMode.SAME_STEP and not cfg.auto_reset:
             mode = AutoresetMode.DISABLED
         cfg.auto_reset = mode is AutoresetMode.SAME_STEP
         self.env, self._seed, self._mode = ManagerBasedRlEnv(cfg), _Seed(), mode
         self.metadata = {**self.metadata, "autoreset_mode": mode, "render_fps": round(1.0 / self.env.step_dt)}
-        self.num_envs = cfg.num_envs
-        self.render_mode = render_mode
+        self.num_envs, self.render_mode = cfg.num_envs, render_mode
         self.single_observation_space, self.single_action_space = _spaces(self.env)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)

@@ -1,9 +1,12 @@
 """Errors that are the user's to fix: one line, the nearest valid name, exit code 2."""
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 
 class UserError(Exception):
@@ -53,3 +56,9 @@ def require_known(kind: str, name: str, valid: Collection[str]) -> None:
     """Raise that error unless the name is among the valid ones."""
     if name not in valid:
         raise unknown(kind, name, valid)
+
+
+def lookup(kind: str, name: str, table: Mapping[str, Value]) -> Value:
+    """What a name stands for in a table, or that error."""
+    require_known(kind, name, table)
+    return table[name]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from genelab.core.errors import UserError, require_known
+from genelab.core.errors import UserError, lookup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +39,7 @@ class TaskSpec:
     published: str = ""
     """The published result this task is compared with, in words."""
     packages: tuple[str, ...] = ()
-    """Other packages with terms or config classes of this task, beside those that the references above are in.
-
-    Stored configs may name only what genelab and these packages define (`genelab.core.stored_config`).
-    """
+    """Other packages that this task's stored configs may name things of, beside those of the references above."""
 
     def env_cfg(self, play: bool = False) -> Any:
         return load(self.env)(play=play)
@@ -51,9 +48,7 @@ class TaskSpec:
         """The agent config for `backend`, by default the task's first."""
         if not self.agents:
             raise UserError(f"task '{self.id}' has no agent config: it can be played, not trained")
-        name = backend or next(iter(self.agents))
-        require_known(f"backend of task '{self.id}'", name, self.agents)
-        return load(self.agents[name])()
+        return load(lookup(f"backend of task '{self.id}'", backend or next(iter(self.agents)), self.agents))()
 
     def preset_names(self, backend: str | None = None) -> list[str]:
         """The presets there are for an agent, by default the task's first."""
@@ -61,9 +56,7 @@ class TaskSpec:
 
     def preset(self, name: str, backend: str | None = None) -> dict[str, Any]:
         """The changes that preset `name` makes to the task's configs, with the agent of `backend`."""
-        presets = self._presets(backend)
-        require_known(f"preset of task '{self.id}'", name, presets)
-        return presets[name]
+        return lookup(f"preset of task '{self.id}'", name, self._presets(backend))
 
     def _presets(self, backend: str | None) -> dict[str, dict[str, Any]]:
         given = load(self.presets) if self.presets else {}
@@ -98,9 +91,7 @@ def tasks() -> dict[str, TaskSpec]:
 
 def find(task_id: str) -> TaskSpec:
     """The task called `task_id`; an unknown name is an error that gives the nearest one."""
-    known = tasks()
-    require_known("task", task_id, known)
-    return known[task_id]
+    return lookup("task", task_id, tasks())
 
 
 def packages() -> set[str]:
@@ -145,10 +136,10 @@ class NotInstalledError(UserError):
 
 def find_installed(kind: str, name: str, table: Mapping[str, Component]) -> Component:
     """The component of this name; an error that names the nearest one, or says how to install it."""
-    require_known(kind, name, table)
-    if not table[name].installed:
-        raise NotInstalledError(f"{kind} '{name}' is not installed: {table[name].install}")
-    return table[name]
+    component = lookup(kind, name, table)
+    if not component.installed:
+        raise NotInstalledError(f"{kind} '{name}' is not installed: {component.install}")
+    return component
 
 
 def _load_plugins() -> None:

@@ -20,8 +20,7 @@ class Streams:
     """Random streams by name, made on first use."""
 
     def __init__(self, seed: int, device: str = "cpu"):
-        self.seed = seed
-        self.device = device
+        self.seed, self.device = seed, device
         self._generators: dict[str, torch.Generator] = {}
 
     def __getitem__(self, name: str) -> torch.Generator:

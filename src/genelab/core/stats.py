@@ -43,8 +43,7 @@ def wilson(rate: float, n: int) -> tuple[float, float]:
 def bootstrap_means(differences: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarray:
     """Means of resampled differences, (resamples,).
 
-    Their spread is widened by sqrt(n / (n - 1)): without it a bootstrap takes the variance of a small sample for too
-    small, and its intervals are too narrow.
+    Their spread is widened by sqrt(n / (n - 1)): without it a bootstrap's intervals of small samples are too narrow.
     """
     from scipy.stats import bootstrap
 

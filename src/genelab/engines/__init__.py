@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from genelab.engines.base import Engine
     from genelab.scene.scene import Scene
 
-
 ENGINES = {
     name: Component(
         name=name,

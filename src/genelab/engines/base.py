@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, require_known
+from genelab.core.errors import UserError, lookup, require_known
 from genelab.engines.capabilities import Capabilities
 from genelab.engines.description import Description
 from genelab.engines.fields import MODEL_FIELDS
@@ -58,10 +58,8 @@ class Engine(ABC):
             raise UserError(f"engine '{self.name}' runs on {', '.join(self.capabilities.devices)}, not on {device}")
         if scene.model.nq == 0:
             raise UserError("nothing in the scene can move: it has no joints")
-        self.scene = scene
-        self.model = scene.model
-        self.num_envs = num_envs
-        self.device = device
+        self.scene, self.model = scene, scene.model
+        self.num_envs, self.device = num_envs, device
         self.dt = float(scene.model.opt.timestep)
         self.default_qpos = self.floats(scene.default_qpos)
         self.markers: dict[int, Tensor] = {}
@@ -122,8 +120,8 @@ class Engine(ABC):
     def model_sensor(self, name: str) -> Tensor:
         """(N, d) a sensor of a model, such as an IMU's gyro, by its name in the compiled scene: ``robot/gyro``."""
         self.require("model_sensors", f"sensor '{name}'")
-        require_known("sensor", name, self.scene.model_sensors)
-        return self.derived("engine/sensors", self._all_sensors)[:, self.scene.model_sensors[name]].clone()
+        columns = lookup("sensor", name, self.scene.model_sensors)
+        return self.derived("engine/sensors", self._all_sensors)[:, columns].clone()
 
     def _all_sensors(self) -> Tensor:
         values = self._sensordata().to(torch.float32, copy=True)

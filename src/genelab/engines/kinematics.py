@@ -87,9 +87,8 @@ class Kinematics:
         self._parents, self._bodies, self._sum, self._body_sum = parents, bodies, hangs_on, hangs_on[bodies]
         pos, quat, axis = (self._tensor([getattr(link, name) for link in links]) for name in ("pos", "quat", "axis"))
         turned = quat_mul(pad(axis, (1, 0)), quat)
-        maps = torch.cat(
-            [torch.stack([quat_mul(unit, q) for unit in self._tensor(np.eye(4))], -1) for q in (quat, turned)], 1
-        )
+        units = self._tensor(np.eye(4))
+        maps = torch.cat([torch.stack([quat_mul(unit, q) for unit in units], -1) for q in (quat, turned)], 1)
         self._quat_joints = [(row, link) for row, link in enumerate(links) if link.kind in (_FREE, _BALL)]
         self._levels: list[_Level] = []
         first = 0

@@ -13,18 +13,11 @@ import numpy as np
 from genelab.core.graphics import no_pictures
 
 AROUND = 15.0
-"""Metres of a larger height field that are drawn in each direction around the robot.
-
-All 1.4 million points of the reference terrain take more than half a second a picture without a GPU.
-"""
+"""Metres of a height field that are drawn around the robot: all of the reference terrain takes a CPU half a second."""
 SLACK = 5.0
 """How far the robot may go until another part is drawn."""
 SHADOW_SIZE = 2048
-"""Pixels of a shadow's edge, half of MuJoCo's own value.
-
-A CPU spends more than half of its time for a picture on shadows of 4096 pixels and on four samples of every pixel of
-the picture. Larger pictures without these samples cost less, and show more.
-"""
+"""Pixels of a shadow's edge: on MuJoCo's own 4096, and four samples a pixel, a CPU spends half of a picture's time."""
 
 Point = Sequence[float]
 Colour = tuple[float, float, float, float]
@@ -81,8 +74,7 @@ class Painter:
     """Draws worlds of one model at one size."""
 
     def __init__(self, model: mujoco.MjModel, width: int, height: int):
-        self._model = model
-        self._size = (height, width)
+        self._model, self._size = model, (height, width)
         self._renderer: mujoco.Renderer | None = None
         static = np.flatnonzero((model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD) & (model.geom_bodyid == 0)).tolist()
         large = (geom for geom in static if (model.hfield_size[model.geom_dataid[geom], :2] > AROUND).all())

@@ -251,10 +251,7 @@ class ManagerBasedRlEnvCfg(ManagerBasedEnvCfg):
     scale_rewards_by_dt: bool = True
     """Multiply rewards by the control time step, so that returns do not depend on the control rate."""
     auto_reset: bool = True
-    """Start a new episode where one has ended, in the same step. False leaves finished worlds alone until `reset`.
-
-    Training and evaluation need it to be true.
-    """
+    """Start a new episode where one has ended, in the same step, as training and evaluation need. False: by `reset`."""
 
     @property
     def max_episode_length(self) -> int:

@@ -17,12 +17,8 @@ class Entity:
     """Reads and writes one entity in all worlds. Joint and body order is that of the compiled scene."""
 
     def __init__(self, engine: Engine, layout: EntityLayout):
-        self._engine = engine
-        self.layout = layout
-        self.name = layout.name
-        self.joint_names = layout.joint_names
-        self.body_names = layout.body_names
-        self.site_names = layout.site_names
+        self._engine, self.layout, self.name = engine, layout, layout.name
+        self.joint_names, self.body_names, self.site_names = layout.joint_names, layout.body_names, layout.site_names
         joints = (layout.qpos_ids, layout.qvel_ids, layout.ball_qpos, layout.ball_qvel)
         self._qpos, self._qvel, self._ball_qpos, self._ball_qvel, self._bodies, self._actuators = (
             index_of(ids, engine.device) for ids in (*joints, layout.body_ids, layout.actuator_ids)

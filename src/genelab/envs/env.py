@@ -55,9 +55,7 @@ class ManagerBasedEnv:
     def __init__(self, cfg: ManagerBasedEnvCfg, seed: int = 0, first_world: int = 0):
         """`first_world`: how many worlds come before these, where others have them."""
         validate({"env": cfg})
-        self.cfg = cfg
-        self.num_envs = cfg.num_envs
-        self.device = cfg.simulation.device
+        self.cfg, self.num_envs, self.device = cfg, cfg.num_envs, cfg.simulation.device
         if cfg.simulation.gpu and not torch.cuda.is_available():
             raise UserError("env.simulation.gpu is true, but this machine has no CUDA device")
         self.worlds = torch.arange(self.num_envs, device=self.device)
@@ -149,7 +147,13 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         """What was first NaN or infinite, if anything ever was: a term by its name, or the actions."""
         self._no_success = torch.zeros_like(self.terminated)
         self._build_managers()
-        self._check_terms()
+        # Every term is evaluated once, so that a wrong one is an error here and not in the middle of a run.
+        for manager in (self.reward_manager, self.termination_manager, self.metrics_manager):
+            manager.check()
+        if self._success_term is not None:
+            check_shape(self._success_term, self._success_term.checked(), (self.num_envs,), torch.bool)
+        self.event_manager.check()
+        self.curriculum_manager.check()
         self.streams = Streams(seed, self.device)  # building must not shift the streams of the run
         self.event_manager.startup()
         self.obs = self.reset()
@@ -162,8 +166,7 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
     def reset(self, seed: int | None = None, env_ids: Tensor | None = None) -> dict[str, Tensor]:
         """Start new episodes, in every world or in these, and return the observations.
 
-        A seed restarts all streams; for every world it also repeats the start-up events, so that all is as in an
-        environment made with it.
+        A seed restarts all streams and, for every world, repeats the start-up events: all is as in a new environment.
         """
         if seed is not None:
             self.streams = Streams(seed, self.device)
@@ -294,16 +297,6 @@ class ManagerBasedRlEnv(ManagerBasedEnv):
         names = ("action", "command", "event", "curriculum", "reward", "termination", "metrics", "observation")
         self._managers: dict[str, Manager] = {name: getattr(self, f"{name}_manager") for name in names}
         self.episode_stats = EpisodeStats(list(cfg.rewards), list(cfg.metrics), list(cfg.terminations), self.device)
-
-    def _check_terms(self) -> None:
-        """Evaluate every term once, so that a wrong one is an error here and not in the middle of a run."""
-        self.reward_manager.check()
-        self.termination_manager.check()
-        self.metrics_manager.check()
-        if self._success_term is not None:
-            check_shape(self._success_term, self._success_term.checked(), (self.num_envs,), torch.bool)
-        self.event_manager.check()
-        self.curriculum_manager.check()
 
     def _reset_worlds(self, env_ids: Tensor) -> None:
         """Steps 1 to 5 of a reset; see the module's docstring."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, require_known
+from genelab.core.errors import UserError, lookup
 from genelab.envs.cfg import GoalCfg
 from genelab.envs.terms import Env
 
@@ -36,8 +36,7 @@ class Goal:
         [self._term] = terms.values()
         observed = env.observation_manager
         for name in self.groups:
-            require_known("observation group of the goal", name, observed.groups)
-            group = observed.groups[name].cfg
+            group = lookup("observation group of the goal", name, observed.groups).cfg
             if group.noise and any(term.noise > 0.0 for term in group.terms.values()):
                 raise UserError(f"goal: observation group '{name}' must be without noise")
             if group.history != 1:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.config import members
-from genelab.core.errors import UserError, about, hint, require_known
+from genelab.core.errors import UserError, about, hint, lookup
 from genelab.core.tensors import restore
 from genelab.envs.cfg import TermCfg
 from genelab.envs.entity import Entity, index_of
@@ -80,13 +80,11 @@ class Term:
     """A term ready to call, with its name and config."""
 
     def __init__(self, kind: str, name: str, cfg: TermCfg, env: Env):
+        self.name, self.cfg, self._env = name, cfg, env
         self.label = f"{kind} term '{name}'"
-        self.name = name
-        self.cfg = cfg
         self.params = resolve_params(cfg, env, self.label)
         self.instance: StatefulTerm | None = None
         self._func: Callable[..., Any] = cfg.func
-        self._env = env
         if isinstance(cfg.func, type):
             instance = self._named_errors(cfg.func, env, **self.params)
             self.instance, self._func, self.params = instance, instance, {}
@@ -135,8 +133,7 @@ def owner_of(env: Env, references: Iterable[str | Sequence[str]], name: str | No
 
 
 def find_entity(env: Env, name: str) -> Entity:
-    require_known("entity", name, env.entities)
-    return env.entities[name]
+    return lookup("entity", name, env.entities)
 
 
 def match_joints(patterns: str | Sequence[str], entity: Entity) -> list[int]:

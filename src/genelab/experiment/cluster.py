@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -152,17 +153,14 @@ def pack(root: Path, sent: dict[str, tuple[int, int]], paths: tuple[Path, ...] |
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for file in sorted(found, key=lambda file: (file.parent.name != "state", file)):
-            try:
+            with suppress(FileNotFoundError):  # replaced by a newer one in this moment
                 status, name = file.stat(), str(file.relative_to(root))
                 seen = (status.st_mtime_ns, status.st_size)
                 if file.is_file() and file.name != LOCK_FILE and file.suffix != TEMPORARY and sent.get(name) != seen:
-                    information = tarfile.TarInfo(name)
-                    data = file.read_bytes()
+                    information, data = tarfile.TarInfo(name), file.read_bytes()
                     information.size = len(data)
                     archive.addfile(information, io.BytesIO(data))
                     sent[name] = seen
-            except FileNotFoundError:  # replaced by a newer one in this moment
-                continue
     return buffer.getvalue()
 
 

@@ -75,10 +75,8 @@ class Row:
 
     def __init__(self, display: "Display", label: str, total: int, unit: str, start: int):
         self.label, self.total, self.unit = label, total, unit
-        self.done, self.status = start, ""
+        self._display, self._start, self.done, self.status = display, start, start, ""
         self.shown = self._begin = self._updated = time.monotonic()
-        self._start = start
-        self._display = display
 
     def update(self, done: int, status: str = "") -> None:
         """So much of it is done; `status` says how it stands in a few words."""

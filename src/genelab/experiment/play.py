@@ -77,8 +77,7 @@ def run_playback(request: PlayRequest, say: Say = print) -> int:
         agents["demonstrator"] = lambda: demonstrator(request.task)(env)
     if checkpoint is not None:
         agents["trained"] = lambda: load_policy(env, checkpoint)
-    session = Session(env, agents, agent, lambda name: _load(name, env, request))
-    steps = show(session, request, say)
+    steps = show(Session(env, agents, agent, lambda name: _load(name, env, request)), request, say)
     if returns := env.episode_stats.returns:
         say(f"{len(returns)} episodes ended, return_mean {sum(returns) / len(returns):.2f}")
     return steps

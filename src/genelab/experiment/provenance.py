@@ -10,15 +10,8 @@ from pathlib import Path
 from typing import Any
 
 _PACKAGES = (
-    "genelab",
-    "torch",
-    "mujoco",
-    "numpy",
-    "gymnasium",
-    "rsl-rl-lib",
-    "tensordict",
-    "skrl",
-    "stable-baselines3",
+    *("genelab", "torch", "mujoco", "numpy", "gymnasium"),
+    *("rsl-rl-lib", "tensordict", "skrl", "stable-baselines3"),
 )
 
 

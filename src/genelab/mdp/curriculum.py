@@ -36,8 +36,7 @@ def velocity_curriculum(
 ) -> float:
     """Give a velocity command new ranges as training goes on; returns the fastest forward command.
 
-    A stage ``(steps, axis, low, high)`` holds from that many control steps of the environment on; axes are lin_x,
-    lin_y (m/s) and ang_z (rad/s).
+    A stage ``(steps, axis, low, high)`` holds from so many control steps on; axes: lin_x, lin_y (m/s), ang_z (rad/s).
     """
     term = velocity_command(env, command)
     for steps, axis, low, high in stages:

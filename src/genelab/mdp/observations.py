@@ -59,8 +59,7 @@ def model_sensor(env: Env, sensor: str, entity: OwnerRef = None) -> Tensor:
 
 def touch(env: Env, touch_sensors: tuple[str, ...], entity: OwnerRef = None) -> Tensor:
     """What touch sensors of the entity's own model feel, as log(1 + force).  (N, S)"""
-    felt = entity or env.robot
-    return torch.cat([felt.model_sensor(name) for name in touch_sensors], dim=1).log1p()
+    return torch.cat([(entity or env.robot).model_sensor(name) for name in touch_sensors], dim=1).log1p()
 
 
 def generalized_vel(env: Env) -> Tensor:
@@ -109,6 +108,5 @@ def contact_found(env: Env, sensor: ContactRef) -> Tensor:
 
 def contact_force_log(env: Env, sensor: ContactRef, entity: OwnerRef = None) -> Tensor:
     """Force f on each side of a contact sensor in the frame of the root body, as sign(f) log(1 + |f|).  (N, 3 S)"""
-    root = (entity or env.robot).root_quat.unsqueeze(1)
-    force = quat_apply_inverse(root, sensor.data.force)
+    force = quat_apply_inverse((entity or env.robot).root_quat.unsqueeze(1), sensor.data.force)
     return (force.sign() * force.abs().log1p()).flatten(1)

@@ -45,13 +45,12 @@ def record_demos(task: str, env: ManagerBasedRlEnv, policy: Policy, steps: int, 
         if (finished := extras["finished"]) is not None:
             policy.reset(finished.env_ids)
             successes += [] if finished.success is None else finished.success.tolist()
-    rate = sum(successes) / len(successes) if successes else None
     return {
         "format": FORMAT,
         "task": task,
         "num_envs": env.num_envs,
         "seed": seed,
-        "success_rate": rate,
+        "success_rate": sum(successes) / len(successes) if successes else None,
         **{name: _stacked(values) for name, values in zip(names, zip(*recorded, strict=True), strict=True)},
     }
 
@@ -88,8 +87,7 @@ def read_demos(path: Path, task: str, env: ManagerBasedRlEnv, groups: tuple[str,
         expected |= {f"{part}.{name}": (env.observation_manager.groups[name].dim,) for name in groups}
     read = {name: _checked(path, arrays, name, (steps, env.num_envs, *rest)) for name, rest in expected.items()}
     # The recording ends here, whatever the last episodes were about to do.
-    ends = read["terminated"][-1] | read["truncated"][-1]
-    read["truncated"][-1] |= ~ends
+    read["truncated"][-1] |= ~read["terminated"][-1]
     return read
 
 

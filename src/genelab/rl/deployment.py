@@ -98,9 +98,7 @@ REWARDS = _named(
 
 ENDS = _named(mdp.time_out, mdp.joint_beyond, mdp.tilted, mdp.object_below)
 
-EVENTS = _named(
-    *(mdp.ScatterJoints, mdp.jitter_joints, mdp.push_joint, mdp.push_root, mdp.place_root, mdp.place_object)
-)
+EVENTS = _named(mdp.ScatterJoints, mdp.jitter_joints, mdp.push_joint, mdp.push_root, mdp.place_root, mdp.place_object)
 
 WORDS: dict[Any, str] = {**{func: word.name for func, word in OBSERVATIONS.items()}, **REWARDS, **ENDS, **EVENTS}
 

@@ -85,10 +85,7 @@ class RslRlModelCfg:
     obs_normalization: bool = True
     """Normalise observations by their running mean and standard deviation."""
     normalization_until: Count | None = None
-    """Samples after which these stay as they are.
-
-    A policy that comes to rest makes them smaller, which makes its inputs larger.
-    """
+    """Samples after which these stay: a policy that comes to rest makes them smaller, which makes its inputs larger."""
     rnn_type: Literal["lstm", "gru"] | None = None
     """The one knob that makes the network recurrent."""
     rnn_hidden_dim: Size = 64

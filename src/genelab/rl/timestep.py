@@ -54,7 +54,12 @@ class TimestepLearner(Learner):
 
     def run_iteration(self) -> tuple[dict[str, float], float, float]:
         collect_s = learn_s = 0.0
-        for _ in range(self._block()):
+        if self.agent_cfg.is_on_policy:
+            count = self.agent_cfg.on_policy.num_steps
+        else:
+            left = math.ceil((self.agent_cfg.max_iterations - self.steps) / self.env.num_envs)
+            count = min(self.agent_cfg.off_policy.log_interval, left)
+        for _ in range(count):
             start = time.perf_counter()
             with torch.no_grad(), one_torch_thread():
                 self.collect()
@@ -143,13 +148,6 @@ class TimestepLearner(Learner):
 
     def width(self, groups: tuple[str, ...]) -> int:
         return sum(self.env.observation_manager.groups[name].dim for name in groups)
-
-    def _block(self) -> int:
-        """Control steps of the next iteration."""
-        if self.agent_cfg.is_on_policy:
-            return self.agent_cfg.on_policy.num_steps
-        left = math.ceil((self.agent_cfg.max_iterations - self.steps) / self.env.num_envs)
-        return min(self.agent_cfg.off_policy.log_interval, left)
 
 
 def filled_rows(size: int, position: int, full: bool) -> int:

@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from genelab.core.config import HasParams
-from genelab.core.errors import UserError, require_known
+from genelab.core.errors import UserError, lookup, require_known
 from genelab.core.ranges import NonNegative
 from genelab.scene.layout import EntityLayout, name_parts
 from genelab.scene.options import OptionCollector, PhysicsOptionsCfg
@@ -37,11 +37,8 @@ class EntityCfg(HasParams):
     joint_pos: dict[str, float] = field(default_factory=dict)
     """Default joint positions by joint name; joints not named are where the keyframe, or the model's zero, has them."""
     keyframe: str | None = None
-    """Keyframe of the model whose positions are the default pose; None: the model's zero pose.
-
-    A free root is placed relative to `pos` and `quat`. Velocities and controls of the keyframe are not used: episodes
-    start at rest, and controls come from actions.
-    """
+    """Keyframe of the model whose positions are the default pose, a free root's relative to `pos` and `quat`; None: the
+    model's zero pose. Its velocities and controls are not used: episodes start at rest."""
 
 
 @dataclass(kw_only=True)
@@ -99,7 +96,11 @@ class Scene:
             self.spec.attach(child, frame=frame, prefix=f"{name}/")
         collected.give(self.spec.option)
         self.spec.option.timestep = dt
-        _add_light(self.spec.bodies[min(1, len(self.spec.bodies) - 1)])
+        # Shadows are drawn around the point that the light shines at: it goes with the first body.
+        kind, mode = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM
+        body = self.spec.bodies[min(1, len(self.spec.bodies) - 1)]
+        light = body.add_light(type=kind, mode=mode, pos=[-1.2, -2, 4], dir=[0.3, 0.5, -1])
+        light.diffuse, light.specular = [0.45, 0.45, 0.45], [0.1, 0.1, 0.1]
         for name, sensor in cfg.sensors.items():
             sensor.add_to(self.spec, name)
         for body in self.spec.bodies:
@@ -135,8 +136,7 @@ class Scene:
                 self._set_keyframe(qpos, cfg, located)
             index = dict(zip(located.joint_names, located.qpos_ids, strict=True))
             for joint, value in cfg.joint_pos.items():
-                require_known(f"joint of '{name}' in its joint_pos", joint, index)
-                qpos[index[joint]] = value
+                qpos[lookup(f"joint of '{name}' in its joint_pos", joint, index)] = value
         return qpos
 
     def _set_keyframe(self, qpos: np.ndarray, cfg: EntityCfg, layout: EntityLayout) -> None:
@@ -152,13 +152,6 @@ class Scene:
             root = slice(layout.free_qpos, layout.free_qpos + 7)
             quat = np.array(cfg.quat) / np.linalg.norm(cfg.quat)
             mujoco.mju_mulPose(qpos[root][:3], qpos[root][3:], np.array(cfg.pos), quat, key[root][:3], key[root][3:])
-
-
-def _add_light(body: mujoco.MjsBody) -> None:
-    """Shadows are drawn around the point that the light shines at: it goes with the body."""
-    kind, mode = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, mujoco.mjtCamLight.mjCAMLIGHT_TRACKCOM
-    light = body.add_light(type=kind, mode=mode, pos=[-1.2, -2, 4], dir=[0.3, 0.5, -1])
-    light.diffuse, light.specular = [0.45, 0.45, 0.45], [0.1, 0.1, 0.1]
 
 
 def _add_ground(spec: mujoco.MjSpec, cfg: GroundCfg, terrain: Terrain | None) -> None:

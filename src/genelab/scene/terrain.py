@@ -36,10 +36,7 @@ class TerrainCfg:
     rows: Annotated[int, Range(1, 100)] = 10
     """Number of levels. Row r has difficulty r / (rows - 1)."""
     flat_rows: Annotated[int, Range(0, 100)] = 1
-    """The first rows are flat in every column, so that a robot can learn to walk before it meets anything.
-
-    Rows above them keep the sizes that go with their difficulty.
-    """
+    """First rows that are flat, to learn to walk on. Rows above them keep the sizes that go with their difficulty."""
     sizes: dict[str, tuple[Height, Height]] = field(default_factory=lambda: dict(SIZES))
     """Size of each shape at difficulty 0 and 1, metres, or rise over run; see `genelab.scene.terrain_shapes`."""
     cell: Annotated[float, Range(0.1, 1000)] = 8.0

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from genelab.core.errors import UserError, about, require_known
+from genelab.core.errors import UserError, about, lookup, require_known
 from genelab.core.ranges import CountOrZero
 from genelab.core.rng import Streams
 from genelab.core.stored_config import stored
@@ -41,9 +41,7 @@ class Sensor(ABC):
     """Base of sensors. `sense` is called in the control steps in which the sensor measures."""
 
     def __init__(self, name: str, cfg: SensorCfg, host: SensorHost):
-        self.name = name
-        self.cfg = cfg
-        self.host = host
+        self.name, self.cfg, self.host = name, cfg, host
         steps = cfg.period / host.step_dt
         self.every = max(1, round(steps))
         """Control steps from one measurement to the next."""
@@ -99,8 +97,7 @@ class Sensor(ABC):
 class ArraySensor(Sensor):
     """Base of sensors whose data is one tensor: `measure` gives it for all worlds.
 
-    With a measurement in every control step, `measure` runs when the data is first read, so a sensor that nobody reads
-    costs nothing. With a period it runs when the measurement is due.
+    `measure` runs when the data is first read: a sensor that nobody reads costs nothing. With a period, when it is due.
     """
 
     def __init__(self, name: str, cfg: SensorCfg, host: SensorHost):
@@ -166,8 +163,7 @@ class Sensors(Mapping[str, Sensor]):
                 self._sensors[name] = sensor.build(name, host)
 
     def __getitem__(self, name: str) -> Sensor:
-        require_known("sensor", name, self._sensors)
-        return self._sensors[name]
+        return lookup("sensor", name, self._sensors)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sensors)
@@ -213,8 +209,7 @@ class BodyFrame:
         if not entities:
             raise UserError("there is no robot that the sensor could sit on")
         name, _, part = body.partition("/") if body else (next(iter(entities)), "", "")
-        require_known("entity of the sensor's body", name, entities)
-        entity = entities[name]
+        entity = lookup("entity of the sensor's body", name, entities)
         part = part or entity.body_names[0]
         require_known(f"body of '{name}'", part, entity.body_names)
         number = entity.body_names.index(part)

@@ -38,9 +38,7 @@ class Session:
         self.env = env
         self.rl = env if isinstance(env, ManagerBasedRlEnv) else None
         """The environment, if it is one to learn in."""
-        self.agents = dict(agents or {})
-        self.agent = agent
-        self.load = load
+        self.agents, self.agent, self.load = dict(agents or {}), agent, load
         self.paused = False
         self.speed = 1.0
         """Simulated seconds per second."""

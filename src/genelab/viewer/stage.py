@@ -177,7 +177,10 @@ class Stage:
             self._root.position = (*-robots[self._session.world], float(self._session.env.height_above_ground(below)))
         for label, place, top in zip(self._labels, robots, tops, strict=False):
             label.position = (*place, top + 0.25)
-        self._show_ground(robots)
+        near = [name for name, (at, _) in self._tiles.items() if (np.abs(robots - at).max(axis=1) < NEAR).any()]
+        for name in near:  # squares of height fields that came near a robot. They stay.
+            _, mesh = self._tiles.pop(name)
+            self._scene.add_mesh_simple(f"{ROOT}/{name}", *mesh, color=GROUND, flat_shading=True, side="double")
         self._show_commands()
         self._show_sensors()
 
@@ -199,13 +202,6 @@ class Stage:
         look = {"batched_colors": tuple(round(255 * value) for value in colour), "lod": "off", "side": "double"}
         look["opacity"] = opacity if opacity < 1.0 else None
         return self._scene.add_batched_meshes_simple(name, *part.mesh, turned, self._offsets, **look)
-
-    def _show_ground(self, robots: np.ndarray) -> None:
-        """Send the squares of height fields that came near a robot. They stay."""
-        near = [name for name, (at, _) in self._tiles.items() if (np.abs(robots - at).max(axis=1) < NEAR).any()]
-        for name in near:
-            _, mesh = self._tiles.pop(name)
-            self._scene.add_mesh_simple(f"{ROOT}/{name}", *mesh, color=GROUND, flat_shading=True, side="double")
 
     def _show_commands(self) -> None:
         """Commands of all worlds. Of an arrow with several legs, the last has a head."""

@@ -20,9 +20,7 @@ class ActionTerm(Stateful):
     """What the controls that it writes are measured in."""
 
     def __init__(self, name: str, cfg: ActionTermCfg, env: Env, dim: int):
-        self.cfg = cfg
-        self.dim = dim
-        self.env = env
+        self.cfg, self.env, self.dim = cfg, env, dim
         self.delay = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
         """(N,) control steps between an action and its effect."""
         self.recent = torch.zeros(cfg.latency[1] + 1, env.num_envs, dim, device=env.device)

@@ -116,5 +116,4 @@ class BuiltTermManager(Manager):
 
 def first_line(documented: Any) -> str:
     """The first line of a docstring, without the shapes that may stand at its end."""
-    line = (inspect.getdoc(documented) or "").split("\n")[0]
-    return re.sub(r"\s\s+\(.*$", "", line)
+    return re.sub(r"\s\s+\(.*$", "", (inspect.getdoc(documented) or "").split("\n")[0])

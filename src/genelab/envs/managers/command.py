@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from genelab.core.errors import require_known
+from genelab.core.errors import lookup
 from genelab.engines.pictures import Mark
 from genelab.envs.cfg import CommandTermCfg
 from genelab.envs.managers.base import BuiltTermManager
@@ -16,22 +16,17 @@ class CommandTerm(Stateful):
     state = ("command", "time_left")
 
     def __init__(self, name: str, cfg: CommandTermCfg, env: Env, dim: int):
-        self.cfg = cfg
-        self.env = env
+        self.cfg, self.env, self.dim = cfg, env, dim
         self.stream = f"command/{name}"
         """The random stream of this term, for ``self.env.streams``."""
         self.command = torch.zeros(env.num_envs, dim, device=env.device)
         """(N, dim)"""
-        self.dim = dim
         self.time_left = torch.full((env.num_envs,), torch.inf, device=env.device)
         """(N,) seconds until the next resampling."""
         self._held: Tensor | None = None
 
     def sliders(self) -> list[tuple[str, float, float]]:
-        """Name, lowest and highest value of each number of the command, for who gives commands by hand.
-
-        None, unless overridden: such a command cannot be given by hand.
-        """
+        """Name, lowest and highest value of each number of a command that can be given by hand. None, by default."""
         return []
 
     def hold(self, commands: Tensor) -> None:
@@ -87,8 +82,7 @@ class CommandManager(BuiltTermManager):
 
     def __getitem__(self, name: str) -> Tensor:
         """(N, dim) the present value of a command."""
-        require_known("command", name, self.terms)
-        return self.terms[name].command
+        return lookup("command", name, self.terms).command
 
     def step(self, dt: float) -> None:
         for term in self.terms.values():

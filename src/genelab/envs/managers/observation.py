@@ -28,9 +28,7 @@ class ObservationGroup:
     """The layout of one group and its history buffer."""
 
     def __init__(self, name: str, cfg: ObservationGroupCfg, slots: list[int], shapes: list[Shape], env: Env):
-        self.name = name
-        self.cfg = cfg
-        self.slots = slots
+        self.name, self.cfg, self._env, self.slots = name, cfg, env, slots
         """Which of the manager's term values go into this group, in order."""
         self.term_shapes = dict(zip(cfg.terms, shapes, strict=True))
         """Shape of each term in one world."""
@@ -57,7 +55,6 @@ class ObservationGroup:
         self.history = torch.zeros(env.num_envs, cfg.history, *self.frame_shape, device=env.device)
         self.raw = False
         """Whether scale and clip are left to the reader; see `ObservationManager.raw`."""
-        self._env = env
 
     @property
     def is_image(self) -> bool:

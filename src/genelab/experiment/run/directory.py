@@ -34,8 +34,7 @@ class Run:
     """One training run on disk."""
 
     def __init__(self, directory: Path, meta: dict[str, Any]):
-        self.directory = directory
-        self.meta = meta
+        self.directory, self.meta = directory, meta
         self.stop_requested = False
         self.tracker: Any = None
         """A run at Weights & Biases beside TensorBoard, while one is open."""

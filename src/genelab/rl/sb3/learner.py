@@ -78,10 +78,7 @@ class Sb3Learner(TimestepLearner):
         super().start()
 
     def collect(self) -> None:
-        if self.agent_cfg.is_on_policy:
-            self._collect_on_policy()
-        else:
-            self._collect_off_policy()
+        (self._collect_on_policy if self.agent_cfg.is_on_policy else self._collect_off_policy)()
 
     def _collect_on_policy(self) -> None:
         self._learn_statistics(self.env.obs)
