@@ -45,9 +45,9 @@ def progress(env: Env, command: str, smallest: Positive | None = None, entity: O
 class Nearness(StatefulTerm):
     """How near the robot's mean velocity is to its command: a part for speed, one for the yaw rate, each -1 to 1.  (N,)
 
-    Linear on both sides of the command, where the tracking rewards are flat on it and far from it, and `progress` lets
-    a robot be too fast. Errors are shares of the command, at least of `smallest`, m/s and rad/s. The mean is a running
-    one over about `over` seconds: a robot that walks sways, and swaying must not look worse than standing still.
+    Linear on both sides of the command, where the tracking rewards are flat, and `progress` lets a robot be too fast.
+    Errors are shares of the command, at least of `smallest`, m/s and rad/s. The mean is a running one over about `over`
+    seconds: a robot that walks sways, and swaying must not look worse than standing still.
     """
 
     state = ("mean",)

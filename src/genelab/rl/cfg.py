@@ -82,10 +82,7 @@ class RslRlPpoCfg:
     max_learning_rate: LearningRate = 1e-2
     """Upper end of the adaptive learning rate."""
     decay_learning_rate: bool = False
-    """Let that upper end fall linearly to zero over the training.
-
-    What is left to learn when a task is solved is noise, and no step along it is large for its KL divergence.
-    """
+    """Let that upper end fall linearly to zero over the training: no step along noise is large for its divergence."""
     max_grad_norm: Positive = 1.0
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     normalize_advantage_per_mini_batch: bool = False

@@ -27,9 +27,8 @@ class Deployed(nn.Module):
 
     def __init__(self, obs_groups: tuple[str, ...], obs_dim: int, normalizes: bool = False):
         super().__init__()
-        self.obs_groups = obs_groups
-        """Flat observation groups, in the order in which they stand side by side."""
-        self.obs_dim = obs_dim
+        self.obs_groups, self.obs_dim = obs_groups, obs_dim
+        """Flat observation groups, in the order in which they stand side by side, and how wide they are together."""
         self.image_groups: tuple[str, ...] = ()
         """Observation groups that are images, in the order of the list."""
         self.image_shapes: tuple[tuple[int, ...], ...] = ()
@@ -66,9 +65,7 @@ class Recurrent(Deployed):
         normalizer: nn.Module | None = None,
     ):
         super().__init__(obs_groups, obs_dim, normalizer is not None)
-        self.normalizer = normalizer or nn.Identity()
-        self.rnn = rnn
-        self.head = head
+        self.normalizer, self.rnn, self.head = normalizer or nn.Identity(), rnn, head
         self.is_lstm = isinstance(rnn, nn.LSTM)
         names = ("h", "c") if self.is_lstm else ("h",)
         self.state_shapes = dict.fromkeys(names, (rnn.num_layers, rnn.hidden_size))
@@ -101,9 +98,8 @@ class Convolutional(Deployed):
         normalizer: nn.Module | None = None,
     ):
         super().__init__(obs_groups, obs_dim, normalizer is not None)
-        self.normalizer = normalizer or nn.Identity()
+        self.normalizer, self.head = normalizer or nn.Identity(), head
         self.encoders = nn.ModuleList(encoders)
-        self.head = head
         self.image_groups, self.image_shapes = tuple(images), tuple(images.values())
 
     def forward(self, obs: Tensor, images: list[Tensor], state: list[Tensor]) -> tuple[Tensor, list[Tensor]]:

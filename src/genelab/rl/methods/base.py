@@ -68,10 +68,7 @@ class Method(ABC):
 
     @abstractmethod
     def process_env_step(self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
-        """Record what the last actions led to: next observations, rewards (N,), ends (N,).
-
-        `extras` are the environment's, with ``final_obs`` and ``time_outs``, the episodes that were cut off.
-        """
+        """Record what the last actions led to. `extras` have ``final_obs`` and ``time_outs``, the episodes cut off."""
 
     @abstractmethod
     def compute_returns(self, obs: TensorDict) -> None:

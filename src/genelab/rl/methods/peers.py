@@ -77,9 +77,9 @@ class Peers:
 class SharedSums:
     """Sums over the processes of one machine, through memory that they share.
 
-    A sum of gloo's takes milliseconds, however few the numbers: its threads have to be woken up. Here every process
-    writes its numbers, says so, looks at the others until they have, and adds up all numbers in the same order. It
-    writes to one half of the memory and then to the other: who is at the next sum has read all of the last one.
+    A sum of gloo's takes milliseconds: its threads have to be woken up. Here every process writes its numbers, says so,
+    looks at the others until they have, and adds up all numbers in the same order. It writes to one half of the memory
+    and then to the other: who is at the next sum has read all of the last one.
     """
 
     @staticmethod

@@ -44,8 +44,7 @@ class PPO(RslRlPPO, Method):
     """PPO that bootstraps time-outs from the final observation.
 
     rsl_rl adds gamma * V(s_t) to the reward of a truncated step; right is gamma * V(s_{t+1}), where s_{t+1} is the
-    state the episode was cut off in. It is no longer in the observations (they already belong to the next episode),
-    so it comes from ``extras["final_obs"]``.
+    state the episode was cut off in, ``extras["final_obs"]``: the observations already belong to the next episode.
 
     The adaptive learning rate stays at or below `max_learning_rate`. rsl_rl lets it rise to 1e-2, where the value
     function of a small network comes apart: while the policy's noise is large, no step is large for its KL divergence.
