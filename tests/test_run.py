@@ -431,3 +431,16 @@ def test_a_warm_start_that_is_refused_can_be_repeated_with_the_same_log_dir(
     common = ("--num-envs", 8, "--max-iterations", 1, "--log-dir", tmp_path / "run")
     mistake("train", TASK, *common, "--checkpoint", trained_run / "model_final.pt", "--agent.actor.hidden_dims", 8)
     assert cli("train", TASK, *common).code == 0
+
+
+def test_a_warm_start_sees_the_newest_frame_of_a_history_as_the_policy_saw_its_only_one(
+    train_tiny: Callable[..., Any], trained_run: Path, tmp_path: Path
+) -> None:
+    begin: dict[str, Any] = {"checkpoint": trained_run / "model_final.pt", "agent__max_iterations": 0}
+    train_tiny(tmp_path / "run", **begin, env__observations__policy__history=3)
+    before, now = (
+        torch.load(run / "model_final.pt", weights_only=False)["actor_state_dict"]["mlp.0.weight"]
+        for run in (trained_run, tmp_path / "run")
+    )
+    assert torch.equal(now[:, 16:], before)
+    assert not now[:, :16].any()

@@ -88,11 +88,9 @@ def _newest_checkpoint(task: str) -> Path | None:
 
 
 def read_warm_start(path: Path, task: str) -> WarmStart:
-    """A checkpoint to begin with and, if it is of another task than `task`, what that task shows."""
+    """A checkpoint to begin with, and what its policy sees: of another task, or of `task` with other observations."""
     checkpoint = read_checkpoint(resolve_checkpoint(path, task))
     infos = checkpoint[INFO_KEY]
-    if infos["task"] == task:
-        return WarmStart(checkpoint)
     setup = resolve(infos["task"], play=True, preset="reference")
     apply_run_changes(setup, infos["env_changes"])
     setup.env_cfg.num_envs = 1

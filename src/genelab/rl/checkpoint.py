@@ -73,16 +73,16 @@ class WarmStart:
     """A checkpoint to begin with, and what the policy in it saw."""
 
     checkpoint: dict[str, Any]
-    columns: dict[str, list[str]] | None = None
-    """What each column of each observation group is in the checkpoint's task; None if it is the task of the run."""
+    columns: dict[str, list[str]]
+    """What each column of each observation group is where the checkpoint was trained."""
 
     @staticmethod
     def of(env: ManagerBasedRlEnv) -> dict[str, list[str]]:
-        """What each column of each observation group of an environment is: group, term, number, and its frame."""
+        """What each column of each observation group of an environment is: group, term, number, and its frame's age."""
         return {
             name: [
-                f"{name}.{term}[{i}], frame {frame}"
-                for frame in range(group.cfg.history)
+                f"{name}.{term}[{i}], {age} frames ago"
+                for age in reversed(range(group.cfg.history))
                 for term, dim in group.term_dims.items()
                 for i in range(dim)
             ]

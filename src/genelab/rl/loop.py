@@ -83,9 +83,9 @@ class Learner(ABC):
         """Free what the learner holds beside the environment."""
 
     def begin_with(self, start: WarmStart) -> None:
-        """Take over the weights of a checkpoint; of another task's only if it shows the same."""
-        if start.columns is not None and start.columns != start.of(self.env):
-            raise UserError("the checkpoint is of a task with other observations, which this backend cannot begin with")
+        """Take over the weights of a checkpoint, if its policy sees what this one does."""
+        if start.columns != start.of(self.env):
+            raise UserError("the checkpoint's policy has other observations, which this backend cannot begin with")
         self.load_checkpoint(start.checkpoint, weights_only=True)
 
     def digest(self) -> str:

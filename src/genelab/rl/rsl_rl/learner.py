@@ -78,16 +78,16 @@ class RslRlLearner(Learner):
         self.method.load_checkpoint(checkpoint, weights_only)
 
     def begin_with(self, start: WarmStart) -> None:
-        """Take over the weights of a checkpoint; inputs that its task did not show begin with weights of zero."""
+        """Take over the weights of a checkpoint; inputs that its policy did not see begin with weights of zero."""
         checkpoint = dict(start.checkpoint)
-        if start.columns is not None:
-            shown, sets = WarmStart.of(self.env), checkpoint[INFO_KEY]["agent"]["obs_groups"]
-            for name in self.method.networks():
-                weights = f"{name}_state_dict"
-                if weights in checkpoint and name in sets:
-                    before = [column for group in sets[name] for column in start.columns[group]]
-                    now = [column for group in self.agent_cfg.obs_groups[name] for column in shown[group]]
-                    checkpoint[weights] = widen(checkpoint[weights], before, now)
+        # Agents of other libraries have no sets of groups.
+        shown, sets = WarmStart.of(self.env), checkpoint[INFO_KEY]["agent"].get("obs_groups", {})
+        for name in self.method.networks():
+            weights = f"{name}_state_dict"
+            if weights in checkpoint and name in sets:
+                before = [column for group in sets[name] for column in start.columns[group]]
+                now = [column for group in self.agent_cfg.obs_groups[name] for column in shown[group]]
+                checkpoint[weights] = widen(checkpoint[weights], before, now)
         self.load_checkpoint(checkpoint, weights_only=True)
 
     def state(self) -> dict[str, Any]:
