@@ -18,13 +18,13 @@ def trot(
 ) -> Tensor:
     """One while one diagonal pair of feet is on the ground and the other in the air, if the robot is to move.  (N,)
 
-    `feet` are four in the order front right, front left, rear right, rear left. Nothing before both feet of the pair
-    have been in the air for `shortest` seconds, and while one has been there for more than `longest`.
+    `feet` are four in the order front right, front left, rear right, rear left. Nothing until both feet of a pair have
+    been in the air for `shortest` seconds, nor once one has been there for `longest`.
     """
     down, air_time = feet.data.in_contact, feet.data.air_time
     turns = (down[:, 0] == down[:, 3]) & (down[:, 1] == down[:, 2]) & (down[:, 0] != down[:, 1])
-    longer, least = air_time.amax(dim=1), air_time.masked_fill(down, longest).amin(dim=1)
-    return (turns & (least >= shortest) & (longer < longest) & is_moving(env, command, threshold)).float()
+    fits = (down | ((air_time >= shortest) & (air_time < longest))).all(dim=1)
+    return (turns & fits & is_moving(env, command, threshold)).float()
 
 
 def progress(env: Env, command: str, smallest: Positive | None = None, entity: OwnerRef = None) -> Tensor:

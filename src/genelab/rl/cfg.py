@@ -26,8 +26,7 @@ class RslRlSymmetryCfg:
 
     table: MirrorTable
     exact: bool = False
-    """In place of the other two, networks that are their own mirror image: the mean of what they say of an observation
-    and of its image. They need no images to learn from, which a policy that is not symmetric would not have chosen."""
+    """In place of the other two, networks that are their own mirror image: a mean over an observation and its image."""
     augment: bool = True
     """Learn from the mirror image of every sample too."""
     mirror_loss: NonNegative = 0.0

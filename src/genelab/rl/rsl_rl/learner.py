@@ -79,9 +79,8 @@ class RslRlLearner(Learner):
 
     def begin_with(self, start: WarmStart) -> None:
         """Take over the weights of a checkpoint; inputs that its policy did not see begin with weights of zero."""
-        checkpoint = dict(start.checkpoint)
-        # Agents of other libraries have no sets of groups.
-        shown, sets = WarmStart.of(self.env), checkpoint[INFO_KEY]["agent"].get("obs_groups", {})
+        checkpoint, shown = dict(start.checkpoint), WarmStart.of(self.env)
+        sets = checkpoint[INFO_KEY]["agent"].get("obs_groups", {})  # none in agents of other libraries
         for name in self.method.networks():
             weights = f"{name}_state_dict"
             if weights in checkpoint and name in sets:
