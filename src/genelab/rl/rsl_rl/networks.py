@@ -21,8 +21,7 @@ class MlpNetwork(MLPModel):
         """Symmetric layers see images as often as observations: the normaliser too."""
         if self.obs_normalization:
             seen = torch.cat([obs[group] for group in self.obs_groups], dim=-1)
-            layers: nn.Module = self.mlp
-            images = [layers.image(seen)] if isinstance(layers, Symmetric) else []
+            images = [self.mlp.image(seen)] if isinstance(self.mlp, Symmetric) else []
             self.obs_normalizer.update(torch.cat([seen, *images]))  # type: ignore[operator]
 
     def deployed(self) -> Deployed:
