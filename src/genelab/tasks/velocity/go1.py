@@ -144,10 +144,10 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
     },
     # To be started from a policy that walks and still explores (docs/go1-study.md): from nothing, none is found.
     "robust": {
-        **_cpu(1500, _LARGE),
+        **_cpu(1300, _LARGE),
         **_ROBUST,
         **_PATIENT,
-        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=2.0, ramp=ramp(1.0, 0.0, 20, hold=1400)),
+        "env.rewards.alive": RewardTermCfg(mdp.alive, weight=2.0, ramp=ramp(1.0, 0.0, 20, hold=1200)),
         "agent.algorithm.max_learning_rate": 1e-3,  # it should not forget how to walk
         "agent.actor.distribution.init_std": 0.3,
     },
