@@ -139,6 +139,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         **_ROBUST,
         "agent.algorithm.max_learning_rate": 1e-3,  # it should not forget how to walk
         "agent.algorithm.entropy_coef": 0.002,
+        "agent.algorithm.symmetry": _EXACT,
     },
     "long": {
         **_cpu(2900, _LARGE),
@@ -162,6 +163,7 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.max_learning_rate": 1e-2,
     },
 }
-_ROUGH_CPU = {**_cpu(800, _LARGE), "agent.actor.distribution.state_dependent": False}  # as on flat ground
+_AS_FLAT = {"agent.actor.distribution.state_dependent": False, "agent.algorithm.symmetry": _EXACT}
+_ROUGH_CPU = {**_cpu(800, _LARGE), **_AS_FLAT}
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": _ROUGH_CPU, "robust": {**_ROUGH_CPU, **_ROBUST}}
 """To be started from a policy for flat ground: ``--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0``."""
