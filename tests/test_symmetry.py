@@ -19,6 +19,7 @@ from genelab.core.stored_config import from_dict
 from genelab.envs import ManagerBasedRlEnv, ManagerBasedRlEnvCfg, ObservationTermCfg
 from genelab.mdp.symmetry import Mirror
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlPpoCfg, RslRlSymmetryCfg
+from genelab.rl.checkpoint import INFO_KEY, WarmStart
 from genelab.rl.rsl_rl.learner import RslRlLearner
 from genelab.rl.rsl_rl.symmetry import MirrorImages
 from genelab.scene.mirror import MirrorTable
@@ -225,6 +226,16 @@ def test_weights_of_exact_networks_are_not_taken_over_by_others(env: ManagerBase
     for ours, theirs in ((exact, plain), (plain, exact)):
         with pytest.raises(UserError, match="symmetric"):
             ours.load_checkpoint(theirs.checkpoint(), weights_only=True)
+
+
+def test_exact_networks_begin_with_the_mean_over_both_sides_of_a_plain_policy(env: ManagerBasedRlEnv) -> None:
+    exact, plain = (RslRlLearner(env, agent(exact=value), infos={}) for value in (True, False))
+    origin = {INFO_KEY: {"agent": {"obs_groups": plain.agent_cfg.obs_groups}}}
+    exact.begin_with(WarmStart({**plain.checkpoint(), **origin}, WarmStart.of(env)))
+    mirror, obs = Mirror(env, MIRROR), TensorDict(env.obs, batch_size=[2])
+    images = TensorDict(mirror.observations(env.obs), batch_size=[2])
+    before, after = (learner.method.networks()["actor"] for learner in (plain, exact))
+    torch.testing.assert_close(after(obs), 0.5 * (before(obs) + mirror.action(before(images))))
 
 
 def test_exact_networks_are_plain_layers_with_a_constant_deviation(env: ManagerBasedRlEnv) -> None:

@@ -16,6 +16,7 @@ from genelab.core.tensors import one_torch_thread
 from genelab.rl.cfg import RslRlOnPolicyRunnerCfg
 from genelab.rl.checkpoint import INFO_KEY, WarmStart
 from genelab.rl.deployed import Deployed, DeployedPolicy, Held
+from genelab.rl.layers import Symmetric
 from genelab.rl.loop import Learner
 from genelab.rl.methods.base import Method, batch_of
 
@@ -81,12 +82,14 @@ class RslRlLearner(Learner):
         """Take over the weights of a checkpoint; inputs that its policy did not see begin with weights of zero."""
         checkpoint, shown = dict(start.checkpoint), WarmStart.of(self.env)
         sets = checkpoint[INFO_KEY]["agent"].get("obs_groups", {})  # none in agents of other libraries
-        for name in self.method.networks():
+        for name, network in self.method.networks().items():
             weights = f"{name}_state_dict"
             if weights in checkpoint and name in sets:
                 before = [column for group in sets[name] for column in start.columns[group]]
                 now = [column for group in self.agent_cfg.obs_groups[name] for column in shown[group]]
                 checkpoint[weights] = widen(checkpoint[weights], before, now)
+                if isinstance(getattr(network, "mlp", None), Symmetric):  # of a plain network, the mean over both sides
+                    checkpoint[weights] = {"mlp.symmetric": torch.ones(()), **checkpoint[weights]}
         self.load_checkpoint(checkpoint, weights_only=True)
 
     def state(self) -> dict[str, Any]:
