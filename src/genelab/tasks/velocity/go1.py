@@ -6,7 +6,7 @@ from typing import Any
 from genelab import mdp
 from genelab.envs import EventTermCfg, ManagerBasedRlEnvCfg, RewardTermCfg
 from genelab.mdp import JointPositionActionCfg, VelocityCommandCfg
-from genelab.rl.cfg import RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
+from genelab.rl.cfg import RslRlDistributionCfg, RslRlOnPolicyRunnerCfg, RslRlSymmetryCfg
 from genelab.scene.robots.go1 import LEGS, MIRROR, go1
 from genelab.tasks.velocity.builder import COMMAND, VelocityRobot, flat_agent, on_ground, pushes, ramp, steady, velocity
 from genelab.tasks.velocity.builder import rough_ppo as rough_ppo
@@ -14,6 +14,7 @@ from genelab.tasks.velocity.builder import rough_ppo as rough_ppo
 FEET = tuple(f"{leg}_foot" for leg in LEGS)
 THIGHS = tuple(f"{leg}_thigh" for leg in LEGS)
 _COMMAND, _FEET = {"command": COMMAND}, {"feet": "feet", "command": COMMAND}
+_SHARE = {**_COMMAND, "smallest": 0.3}
 _AIR = {**_FEET, "low": 0.1, "high": 0.5, "threshold": 0.1}
 GO1 = VelocityRobot(
     robot=go1,
@@ -71,9 +72,9 @@ def _shaping(iterations: int) -> dict[str, Any]:
     learnt last.
     """
     fade, late = (ramp(1.0, 0.0, n * iterations) for n in (1, 2))
-    trot, share = {**_FEET, "threshold": 0.1}, {**_COMMAND, "smallest": 0.3}
+    trot = {**_FEET, "threshold": 0.1}
     return {
-        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=share, ramp=late),
+        "env.rewards.progress": RewardTermCfg(mdp.progress, weight=2.0, params=_SHARE, ramp=late),
         "env.rewards.trot": RewardTermCfg(mdp.trot, weight=2.0, params=trot, ramp=fade),
         **{f"env.rewards.{name}.ramp": ramp(0.05, 1.0, iterations) for name in ("joint_acc", "action_rate")},
         f"env.commands.{COMMAND}.ramp": ramp(0.3, 1.0, iterations // 2),
@@ -106,6 +107,21 @@ def _cpu(iterations: int, layers: tuple[int, ...]) -> dict[str, Any]:
 
 _EXACT = RslRlSymmetryCfg(table=MIRROR, exact=True)
 _SMALL, _LARGE = (64, 64, 64), (128, 128, 128)
+
+
+def _long(iterations: int) -> dict[str, Any]:
+    """An hour and more: many worlds, rare pushes, and exploration that fades until the end."""
+    return {
+        **_cpu(iterations, _LARGE),
+        "env.num_envs": 1024,
+        "env.events.push": pushes(GO1, every=(4.0, 12.0)),
+        "agent.actor.distribution": RslRlDistributionCfg(final_std=0.12),
+        "agent.algorithm.entropy_coef": 0.002,
+        "agent.algorithm.decay_entropy": True,
+        "agent.algorithm.symmetry": _EXACT,
+    }
+
+
 _JOINTS: dict[str, Any] = {"low": 0.4, "high": 2.6, "shared": True}
 _SOFT = {"time_constant": (1.0, 2.0), "impedance": (0.2, 0.9), "depth": (0.001, 0.015)}
 _RANDOM: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
@@ -142,16 +158,10 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.symmetry": _EXACT,
     },
     "long": {
-        **_cpu(3000, _LARGE),
+        **_long(3000),
         **_shaping(200),
-        "env.num_envs": 1024,
         "env.rewards.swing": _swing(hold=300, fade=150),
         "env.rewards.alive": RewardTermCfg(mdp.alive, weight=2.0, ramp=ramp(1.0, 0.0, 20, hold=2800)),
-        "env.events.push": pushes(GO1, every=(4.0, 12.0)),
-        "agent.actor.distribution.final_std": 0.12,
-        "agent.algorithm.entropy_coef": 0.002,
-        "agent.algorithm.decay_entropy": True,
-        "agent.algorithm.symmetry": _EXACT,
     },
     "spo": {
         "agent.algorithm": "spo",
@@ -162,7 +172,10 @@ FLAT_PRESETS: dict[str, dict[str, Any]] = {
         "agent.algorithm.max_learning_rate": 1e-2,
     },
 }
-_AS_FLAT = {"agent.actor.distribution.state_dependent": False, "agent.algorithm.symmetry": _EXACT}
-_ROUGH_CPU = {**_cpu(800, _LARGE), **_AS_FLAT}
+_ROUGH_CPU = {
+    **_long(2000),
+    "env.rewards.progress": RewardTermCfg(mdp.progress, weight=1.0, params=_SHARE, ramp=ramp(1.0, 0.0, 20, hold=1800)),
+    "env.rewards.alive": RewardTermCfg(mdp.alive, weight=3.0, ramp=ramp(1.0, 0.0, 20, hold=1900)),
+}
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": _ROUGH_CPU, "robust": {**_ROUGH_CPU, **_ROBUST}}
 """To be started from a policy for flat ground: ``--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0``."""
