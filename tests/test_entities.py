@@ -122,7 +122,7 @@ def test_every_entity_can_be_randomised_by_itself():
         "mass": EventTermCfg(
             mdp.randomize_mass, mode="startup", params={**params, "bodies": ".*", "operation": "scale"}
         ),
-        "armature": EventTermCfg(mdp.randomize_armature, mode="startup", params=params),
+        "armature": EventTermCfg(mdp.randomize_joints, mode="startup", params={**params, "field": "joint_armature"}),
         "gains": EventTermCfg(mdp.randomize_gains, mode="startup", params=params),
         "encoders": EventTermCfg(
             mdp.randomize_encoder_bias, mode="startup", params={"half_width": 0.1, "entity": "right"}

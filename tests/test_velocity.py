@@ -491,7 +491,7 @@ RANDOMISATIONS: list[tuple[Callable[..., None], dict[str, Any]]] = [
     (mdp.randomize_mass, {"bodies": TRUNK, "low": 2.0, "high": 3.0}),
     (mdp.randomize_com, {"bodies": TRUNK, "offset": (0.05, 0.05, 0.05)}),
     (mdp.randomize_gains, {"low": 0.6, "high": 0.7}),
-    (mdp.randomize_armature, {"low": 2.0, "high": 3.0}),
+    (mdp.randomize_joints, {"field": "joint_armature", "low": 2.0, "high": 3.0}),
     (mdp.randomize_gravity, {"low": 0.5, "high": 0.6}),
     (mdp.randomize_encoder_bias, {"half_width": 0.1}),
     (mdp.randomize_joints, {"field": "joint_damping", "low": 2.0, "high": 3.0, "shared": True}),

@@ -1,6 +1,7 @@
 """Domain randomisation: events that give worlds their own physical parameters.
 
-Draws start from the compiled scene's values, so that an event that runs again replaces its last draw.
+Draws start from the compiled scene's values, so that an event that runs again replaces its last draw. Factors are
+log-uniform, exp(U(log low, log high)): as many worlds have half as have twice.
 """
 
 import math
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from genelab.core.errors import UserError
-from genelab.core.ranges import NonNegative, NonNegativeInterval, PositiveInterval, Share
+from genelab.core.ranges import NonNegative, NonNegativeInterval, Positive, PositiveInterval, Share
 from genelab.engines.fields import nominal
 from genelab.envs.cfg import Latency
 from genelab.envs.entity import Entity
@@ -31,13 +32,13 @@ def randomize_contacts(
     env: Env,
     env_ids: Tensor,
     geoms: str,
-    time_constant: NonNegativeInterval,
+    time_constant: PositiveInterval,
     impedance: NonNegativeInterval,
     depth: NonNegativeInterval,
 ) -> None:
     """Softness of contacts, one draw per world for all geoms of the scene whose name matches.
 
-    Their time constant (solref) times U(time_constant), their impedance at first touch (solimp) U(impedance), which
+    Their time constant (solref) times a log-uniform factor, their impedance at first touch (solimp) U(impedance), which
     rises to its full value over U(depth) metres. A contact has the mean of its two sides: name both.
     """
     ids = _geoms(env, geoms)
@@ -47,13 +48,13 @@ def randomize_contacts(
 
 
 def randomize_contact_model(env: Env, env_ids: Tensor, share: Share, impratio: PositiveInterval) -> None:
-    """Elliptic friction cones with an impratio of exp(U(log low, log high)) in a share of the worlds.
+    """Elliptic friction cones with a log-uniform impratio in a share of the worlds.
 
     Such a world takes up to 1.6 times as long to simulate, the more the higher its impratio.
     """
     cones, ratios = _Field(env, env_ids, "cone"), _Field(env, env_ids, "impratio")
     other = cones.draw((), 0.0, 1.0) < share
-    drawn = ratios.draw((), *map(math.log, impratio)).exp()
+    drawn = ratios.factor((), *impratio)
     for field, values in ((cones, torch.ones_like(drawn)), (ratios, drawn)):
         field.write(..., "set", torch.where(other, values, field.compiled))
 
@@ -68,11 +69,11 @@ def randomize_mass(
     shared: bool = False,
     entity: OwnerRef = None,
 ) -> None:
-    """Mass of bodies plus or times U(low, high), each its own or all the same; inertia is scaled with the mass."""
+    """Mass of bodies plus U(low, high) or times a log-uniform factor, each its own or all the same; inertia alike."""
     changed = entity or env.robot
     ids = torch.tensor(changed.layout.body_ids, device=env.device)[bodies]
     masses = _Field(env, env_ids, "body_mass", changed)
-    draw = masses.draw((1,) if shared else ids.shape, low, high)
+    draw = (masses.factor if operation == "scale" else masses.draw)((1,) if shared else ids.shape, low, high)
     masses.write(ids, operation, draw)
     if operation == "scale":
         _Field(env, env_ids, "body_inertia").write(ids, operation, draw.unsqueeze(-1))
@@ -93,33 +94,26 @@ def randomize_com(
 
 
 def randomize_gains(
-    env: Env, env_ids: Tensor, low: NonNegative, high: NonNegative, shared: bool = False, entity: OwnerRef = None
+    env: Env, env_ids: Tensor, low: Positive, high: Positive, shared: bool = False, entity: OwnerRef = None
 ) -> None:
-    """Stiffness and damping of all servos, each times its own U(low, high), or all servos' times one of each."""
+    """Stiffness and damping of all servos, each times its own log-uniform factor, or all servos' times one of each."""
     changed = entity or env.robot
-    ids = torch.tensor(changed.layout.actuator_ids, device=env.device)
     for field in ("actuator_kp", "actuator_kd"):
-        _Field(env, env_ids, field, changed).randomize(ids, "scale", low, high, shared)
+        _Field(env, env_ids, field, changed).randomize(changed.layout.actuator_ids, "scale", low, high, shared)
 
 
 def randomize_joints(
     env: Env,
     env_ids: Tensor,
     field: Literal["joint_armature", "joint_damping", "joint_friction"],
-    low: NonNegative,
-    high: NonNegative,
+    low: Positive,
+    high: Positive,
     shared: bool = False,
     entity: OwnerRef = None,
 ) -> None:
-    """Rotor inertia, damping or dry friction of all joints, each times its own U(low, high), or all times one."""
+    """Rotor inertia, damping or dry friction of all joints, each times its own log-uniform factor, or all times one."""
     changed = entity or env.robot
-    ids = torch.tensor(changed.layout.qvel_ids, device=env.device)
-    _Field(env, env_ids, field, changed).randomize(ids, "scale", low, high, shared)
-
-
-def randomize_armature(env: Env, env_ids: Tensor, low: NonNegative, high: NonNegative, entity: OwnerRef = None) -> None:
-    """Rotor inertia of all hinges and slides, each times its own U(low, high)."""
-    randomize_joints(env, env_ids, "joint_armature", low, high, entity=entity)
+    _Field(env, env_ids, field, changed).randomize(changed.layout.qvel_ids, "scale", low, high, shared)
 
 
 def randomize_latency(env: Env, env_ids: Tensor, low: Latency, high: Latency) -> None:
@@ -130,8 +124,8 @@ def randomize_latency(env: Env, env_ids: Tensor, low: Latency, high: Latency) ->
         term.draw_delay(env_ids, low, high)
 
 
-def randomize_gravity(env: Env, env_ids: Tensor, low: NonNegative, high: NonNegative) -> None:
-    """Strength of gravity times U(low, high)."""
+def randomize_gravity(env: Env, env_ids: Tensor, low: Positive, high: Positive) -> None:
+    """Strength of gravity times a log-uniform factor."""
     _Field(env, env_ids, "gravity").randomize(..., "scale", low, high, shared=True)
 
 
@@ -169,14 +163,21 @@ class _Field:
         self.compiled = nominal(self.env.scene.model, self.name).to(self.env.device)
 
     def randomize(self, columns: Any, operation: Operation, low: float, high: float, shared: bool = False) -> None:
-        """Draw U(low, high) for some columns, one value for all of them if `shared`."""
+        """Draw for some columns, one value for all of them if `shared`."""
         shape = self.compiled[columns].shape
-        self.write(columns, operation, self.draw((1,) * len(shape) if shared else shape, low, high))
+        draw = self.factor if operation == "scale" else self.draw
+        self.write(columns, operation, draw((1,) * len(shape) if shared else shape, low, high))
 
     def draw(self, shape: tuple[int, ...], low: float, high: float) -> Tensor:
         """U(low, high), of this shape for each world."""
         stream = stream_of(self.env, f"event/{self.name}", self.entity or self.env.robot)
         return self.env.streams.uniform(stream, (len(self.env_ids), *shape), low, high)
+
+    def factor(self, shape: tuple[int, ...], low: float, high: float) -> Tensor:
+        """A log-uniform factor, of this shape for each world."""
+        if low <= 0.0:
+            raise UserError(f"the event draws factors of '{self.name}', so low must be above 0, not {low:g}")
+        return self.draw(shape, math.log(low), math.log(high)).exp()
 
     def write(self, columns: Any, operation: Operation, draw: Tensor) -> None:
         """Set, move or scale some columns, from the compiled scene's values."""

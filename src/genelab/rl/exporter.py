@@ -175,21 +175,12 @@ def write_onnx(network: Network, path: Path, opset: int = DEFAULT_OPSET) -> None
     example += [torch.zeros(layers, 1, size) for layers, size in deployed.state_shapes.values()]
     states = {f"{name}_{way}" for name in deployed.state_shapes for way in ("in", "out")}
     axes = {name: {1 if name in states else 0: "batch"} for name in (*inputs, *outputs)}
-    module = _WithPorts(network)
+    settings = {"opset_version": opset, "input_names": inputs, "output_names": outputs, "dynamic_axes": axes}
     buffer: Any = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            torch.onnx.export(
-                module,
-                tuple(example),
-                buffer,
-                dynamo=False,  # the exporter that keeps weights inside the file
-                opset_version=opset,
-                input_names=inputs,
-                output_names=outputs,
-                dynamic_axes=axes,
-            )
+        try:  # not by dynamo, which leaves weights outside the file
+            torch.onnx.export(_WithPorts(network), tuple(example), buffer, dynamo=False, **settings)
         except torch.onnx.errors.OnnxExporterError as error:
             raise UserError(f"opset {opset} cannot express this policy: {str(error).splitlines()[0]}") from error
     onnx.checker.check_model(buffer.getvalue(), full_check=True)
@@ -261,12 +252,10 @@ def load_onnx(path: Path, num_envs: int) -> Runtime:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(path.read_bytes(), options, providers=["CPUExecutionProvider"])
-    pictures = [port.name for port in session.get_inputs() if len(port.shape) == 4]
-    states: dict[str, Any] = {
-        port.name: np.zeros((port.shape[0], num_envs, port.shape[2]), np.float32)
-        for port in session.get_inputs()
-        if len(port.shape) == 3
-    }
+    shapes = {port.name: port.shape for port in session.get_inputs()}
+    pictures = [name for name, shape in shapes.items() if len(shape) == 4]
+    hidden = {name: shape for name, shape in shapes.items() if len(shape) == 3}
+    states: dict[str, Any] = {name: np.zeros((s[0], num_envs, s[2]), np.float32) for name, s in hidden.items()}
 
     def act(obs: Tensor, images: list[Tensor], starts: Tensor) -> Tensor:
         for name in states:
