@@ -569,12 +569,12 @@ def robust() -> Iterator[ManagerBasedRlEnv]:
 @pytest.mark.parametrize(
     ("field", "low", "high"),
     [
-        ("actuator_kp", 0.7, 1.35),
-        ("actuator_kd", 0.7, 1.35),
-        ("joint_damping", 0.4, 2.6),
-        ("joint_friction", 0.4, 2.6),
-        ("body_mass", 0.9, 1.4),
-        ("body_inertia", 0.9, 1.4),
+        ("actuator_kp", 0.75, 1.33),
+        ("actuator_kd", 0.75, 1.33),
+        ("joint_damping", 0.45, 2.2),
+        ("joint_friction", 0.45, 2.2),
+        ("body_mass", 0.78, 1.28),
+        ("body_inertia", 0.78, 1.28),
     ],
 )
 def test_the_robust_preset_scales_a_field_of_all_joints_or_bodies_alike(
@@ -585,6 +585,22 @@ def test_the_robust_preset_scales_a_field_of_all_joints_or_bodies_alike(
     torch.testing.assert_close(ratio, ratio[:, :1].expand_as(ratio))
     assert low <= float(ratio.min()) < low + 0.1 * (high - low)
     assert high - 0.1 * (high - low) < float(ratio.max()) <= high + 1e-6
+
+
+def test_as_many_worlds_have_half_of_a_field_as_have_twice() -> None:
+    env = go1_env(512)
+    mdp.randomize_joints(env, env.worlds, field="joint_damping", low=0.25, high=4.0, shared=True)
+    factors = (env.engine.model_field("joint_damping") / nominal(env.scene.model, "joint_damping"))[:, -1]
+    shares = [float((factors < bound).float().mean()) for bound in (0.5, 1.0, 2.0)]
+    assert shares == pytest.approx([0.25, 0.5, 0.75], abs=0.06)
+    env.close()
+
+
+def test_a_factor_of_zero_is_an_error() -> None:
+    env = go1_env(2)
+    with pytest.raises(UserError, match="'body_mass', so low must be above 0, not 0"):
+        mdp.randomize_mass(env, env.worlds, bodies=TRUNK, low=0.0, high=1.0, operation="scale")
+    env.close()
 
 
 def test_the_robust_preset_softens_the_contacts_of_feet_and_ground(robust: ManagerBasedRlEnv) -> None:
