@@ -33,7 +33,7 @@ def backends() -> None:
 def go1() -> None:
     """The long training on flat ground and the cpu preset's seeds, as the training itself sees them."""
     figure, axes = _figure("environment steps, millions", "return while training")
-    _plot_runs(axes, GO1, "long", "#c04a15", "long, 71.3 M steps")
+    _plot_runs(axes, GO1, "long", "#c04a15", "long, 73.7 M steps")
     _plot_runs(axes, GO1, "cpu", "#2563a8", "cpu, 7.6 M steps")
     axes.legend(frameon=False)
     _save(figure, "go1-long.png")
