@@ -177,4 +177,4 @@ _ROUGH_CPU = {
     "env.rewards.alive": RewardTermCfg(mdp.alive, weight=3.0, ramp=ramp(1.0, 0.0, 20, hold=1900)),
 }
 ROUGH_PRESETS: dict[str, dict[str, Any]] = {"cpu": _ROUGH_CPU, "robust": {**_ROUGH_CPU, **_ROBUST}}
-"""To be started from a policy for flat ground: ``--checkpoint bundled:Genelab-Velocity-Flat-Unitree-Go1-v0``."""
+"""To be started from a policy for flat ground that still explores (docs/go1-study.md)."""
