@@ -10,6 +10,7 @@ A run is kept under its preset, and its engine unless that is the default; `--na
 """
 
 import argparse
+import re
 import shutil
 from pathlib import Path
 
@@ -29,8 +30,8 @@ def collect(run: Path, name: str | None) -> None:
     every = max(1, len(lines) // CURVE_POINTS)
     kept = [*lines[every - 1 : -1 : every], lines[-1]]
     meta["curve"] = [[line["iteration"], round(line.get("return_mean", float("nan")), 4)] for line in kept]
-    if meta.get("warm_start"):  # a path of this machine says nothing to another
-        meta["warm_start"] = meta["warm_start"].removeprefix(f"{ROOT}/")
+    if meta.get("warm_start"):  # a path of this machine says nothing to another; the run may be of another checkout
+        meta["warm_start"] = re.sub(r"^/.*?/(?=(results|logs)/)", "", meta["warm_start"])
     evaluation = read_json(run / "eval.json")
     kind = name or (meta["preset"] if meta["engine"] == "mujoco" else f"{meta['preset']}-{meta['engine']}")
     target = RESULTS / meta["task"] / kind / f"seed_{meta['seed']}"
